@@ -1,0 +1,21 @@
+# One library per leaf of the tree. Includes are spelled from the root ("libcore/base/error.h"), and
+# tests/check_includes.cmake compares each with the LIBS of its target: an arrow backwards fails.
+
+add_library(hf_flags INTERFACE)
+target_compile_options(hf_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    -ffp-contract=off          # bits are promised: a product and a sum are fused only where the code says fma
+    $<$<BOOL:${HF_WERROR}>:-Werror>)
+foreach(sanitizer IN LISTS HF_SANITIZE)
+    target_compile_options(hf_flags INTERFACE -fsanitize=${sanitizer} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
+    target_link_options(hf_flags INTERFACE -fsanitize=${sanitizer})
+endforeach()
+
+# hf_library(NAME FILES a.cpp ... LIBS target ...): a leaf.
+function(hf_library name)
+    cmake_parse_arguments(arg "" "" "FILES;LIBS" ${ARGN})
+    add_library(${name} STATIC ${arg_FILES})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE hf_flags)
+endfunction()
