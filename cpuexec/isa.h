@@ -1,0 +1,32 @@
+// Instruction levels: what this CPU and its system allow, and what they are called.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cpuexec/codec_ops.h"
+
+namespace hf::cpu {
+
+/// "scalar", "avx2", "avxvnni", "avx512vnni", "amx".
+std::string_view name(Level level);
+
+/// The level of that name, or nothing.
+std::optional<Level> parse_level(std::string_view name);
+
+/// Whether the CPU has the instructions and the system saves their registers.
+///
+/// avx2        AVX2, FMA, F16C
+/// avxvnni     avx2 and AVX-VNNI
+/// avx512vnni  avx2 and AVX-512 F, BW, DQ, VL, VBMI, VNNI together
+/// amx         avx512vnni and AMX-TILE, AMX-INT8; before using them, ask request_amx()
+bool cpu_has(Level level);
+
+/// The highest level that cpu_has().
+Level detect_level();
+
+/// Asks Linux for the tile registers, for all threads of the process; false when it refuses. Tiles
+/// make every thread's saved state 8 KiB larger, so only those who use them should ask.
+bool request_amx();
+
+}  // namespace hf::cpu

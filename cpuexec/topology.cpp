@@ -1,0 +1,99 @@
+// How many threads make sense here. Cores by hwloc, quotas from the cgroup files of Linux
+// (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
+#include "cpuexec/topology.h"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+namespace hf::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What the files of one group say, whichever version they are.
+std::optional<double> quota_of_group(const fs::path& group) {
+    if (const auto quota = parse_cpu_max(read_text(group / "cpu.max"))) return quota;
+    return parse_cpu_max(read_text(group / "cpu.cfs_quota_us") + " " +
+                         read_text(group / "cpu.cfs_period_us"));
+}
+
+/// The least quota from the group `own` up to the root of its hierarchy. A container may see its
+/// group under a path that does not exist here; then what exists above it counts.
+std::optional<double> least_quota(const fs::path& root, const fs::path& own) {
+    std::optional<double> least;
+    fs::path group = own.lexically_normal().relative_path();
+    for (;; group = group.parent_path()) {
+        if (const auto quota = quota_of_group(root / group))
+            least = std::min(*quota, least.value_or(*quota));
+        if (group.empty()) return least;
+    }
+}
+
+bool lists_cpu(const std::string& controllers) {
+    return ("," + controllers + ",").find(",cpu,") != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<double> parse_cpu_max(const std::string& text) {
+    std::istringstream in(text);
+    double quota, period;
+    if (!(in >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
+    return quota / period;
+}
+
+std::optional<double> cpu_quota(const SystemPaths& paths) {
+    // Lines are "id:controllers:path"; v2 is the one with id 0 and no controllers.
+    std::istringstream lines(read_text(paths.own_cgroups));
+    std::optional<double> least;
+    for (std::string line; std::getline(lines, line);) {
+        const size_t first = line.find(':');
+        const size_t second = first == line.npos ? first : line.find(':', first + 1);
+        if (second == line.npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        if (!controllers.empty() && !lists_cpu(controllers)) continue;
+        const auto quota =
+            least_quota(fs::path(paths.cgroup_root) / controllers, line.substr(second + 1));
+        if (quota) least = std::min(*quota, least.value_or(*quota));
+    }
+    return least;
+}
+
+unsigned limit_threads(unsigned cores, std::optional<double> quota) {
+    const double most = std::min(double(cores), quota.value_or(cores));
+    return std::max(1u, unsigned(most));
+}
+
+unsigned allowed_cores() {
+    unsigned cores = 0;
+    hwloc_topology_t topology;
+    if (hwloc_topology_init(&topology) != 0)
+        return std::max(1u, std::thread::hardware_concurrency());
+    hwloc_bitmap_t mask = hwloc_bitmap_alloc();
+    if (hwloc_topology_load(topology) == 0 &&
+        hwloc_get_cpubind(topology, mask, HWLOC_CPUBIND_THREAD) == 0) {
+        hwloc_obj_t core = nullptr;
+        while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)))
+            cores += hwloc_bitmap_intersects(core->cpuset, mask) != 0;
+    }
+    hwloc_bitmap_free(mask);
+    hwloc_topology_destroy(topology);
+    return cores ? cores : std::max(1u, std::thread::hardware_concurrency());
+}
+
+unsigned default_threads(const SystemPaths& paths) {
+    return limit_threads(allowed_cores(), cpu_quota(paths));
+}
+
+}  // namespace hf::cpu
