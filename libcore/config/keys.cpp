@@ -1,0 +1,240 @@
+#include "libcore/config/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+/// The whole text as a number in [least, most]; "nan" is in no interval.
+template <class T>
+std::optional<T> parse_number(std::string_view text, T least, T most) {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc() || stop != end || !(value >= least && value <= most)) return {};
+    return value;
+}
+
+/// A number between two bounds. A std::optional field has a word for being unset.
+template <class G, class F, class T>
+Value number(G Config::*group, F G::*field, T least, T most, std::string_view unset = {}) {
+    Value value{std::is_integral_v<T> ? Kind::integer : Kind::number,
+                {},
+                fmt::format("{}", least),
+                fmt::format("{}", most),
+                {}};
+    if (!unset.empty()) value.words = {unset};
+    value.set = [=](Config& config, std::string_view text) {
+        F& target = config.*group.*field;
+        if (!unset.empty() && text == unset) {
+            target = F{};
+            return true;
+        }
+        const std::optional<T> parsed = parse_number(text, least, most);
+        if (parsed) target = *parsed;
+        return parsed.has_value();
+    };
+    return value;
+}
+
+/// Any text without a NUL byte. The word `unset` leaves the field empty.
+template <class G>
+Value text(Kind kind, G Config::*group, std::string G::*field, std::string_view unset) {
+    return {kind, {unset}, {}, {}, [=](Config& config, std::string_view text) {
+                if (text.find('\0') != text.npos) return false;
+                config.*group.*field = text == unset ? "" : text;
+                return true;
+            }};
+}
+
+/// One of some words, each with what it means.
+template <class G, class F>
+Value word(G Config::*group, F G::*field,
+           std::initializer_list<std::pair<std::string_view, F>> choices) {
+    Value value{Kind::word, {}, {}, {}, {}};
+    for (const auto& choice : choices) value.words.push_back(choice.first);
+    value.set = [=, choices = std::vector(choices)](Config& config, std::string_view text) {
+        for (const auto& [name, meaning] : choices) {
+            if (text != name) continue;
+            config.*group.*field = meaning;
+            return true;
+        }
+        return false;
+    };
+    return value;
+}
+
+/// One of some words, kept as it is.
+template <class G>
+Value word(G Config::*group, std::string G::*field, std::vector<std::string_view> words) {
+    return {Kind::word, words, {}, {}, [=](Config& config, std::string_view text) {
+                if (std::ranges::find(words, text) == words.end()) return false;
+                config.*group.*field = text;
+                return true;
+            }};
+}
+
+constexpr auto run = &Config::run;
+constexpr auto sampling = &Config::sampling;
+constexpr auto memory = &Config::memory;
+constexpr auto device = &Config::device;
+constexpr auto cpu = &Config::cpu;
+
+constexpr uint32_t kMaxTokens = 1u << 24;
+
+/// Single-character insertions, deletions and replacements that turn a into b (Levenshtein).
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < a.size(); ++i) {
+        size_t diagonal = std::exchange(row[0], i + 1);
+        for (size_t j = 0; j < b.size(); ++j) {
+            const size_t replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+}  // namespace
+
+// clang-format off
+std::span<const Key> config_keys() {
+    static const Key keys[] = {
+    {"run.model", "HIPFIRE_RUN_MODEL", "-m,--model", "bundled",
+     text(Kind::path, run, &RunConfig::model, "bundled"),
+     "Model to run; bundled: the small one that comes with hipfire"},
+    {"run.max_tokens", "HIPFIRE_RUN_MAX_TOKENS", "--max-tokens", "512",
+     number(run, &RunConfig::max_tokens, 1u, kMaxTokens),
+     "Tokens to generate at most"},
+    {"run.system", "HIPFIRE_RUN_SYSTEM", "--system", "none",
+     text(Kind::text, run, &RunConfig::system, "none"),
+     "System message of the conversation"},
+    {"run.thinking", "HIPFIRE_RUN_THINKING", "--thinking", "auto",
+     word(run, &RunConfig::thinking, {{"auto", {}}, {"true", true}, {"false", false}}),
+     "Whether the model thinks before it answers; auto: as its chat template does"},
+    {"run.seed", "HIPFIRE_RUN_SEED", "--seed", "random",
+     number(run, &RunConfig::seed, uint64_t{0}, kMaxSeed, "random"),
+     "Seed of the sampler; a random one is printed"},
+
+    {"sampling.temperature", "HIPFIRE_SAMPLING_TEMPERATURE", "--temp", "model",
+     number(sampling, &SamplingConfig::temperature, 0.0f, 100.0f, "model"),
+     "Divides the logits; 0: always the likeliest token; model: as the model recommends"},
+    {"sampling.top_k", "HIPFIRE_SAMPLING_TOP_K", "--top-k", "model",
+     number(sampling, &SamplingConfig::top_k, 0u, kMaxTokens, "model"),
+     "Keep the k likeliest tokens; 0: all"},
+    {"sampling.top_p", "HIPFIRE_SAMPLING_TOP_P", "--top-p", "model",
+     number(sampling, &SamplingConfig::top_p, 0.0f, 1.0f, "model"),
+     "Keep the likeliest tokens that together have this probability"},
+    {"sampling.min_p", "HIPFIRE_SAMPLING_MIN_P", "--min-p", "model",
+     number(sampling, &SamplingConfig::min_p, 0.0f, 1.0f, "model"),
+     "Keep tokens at least this likely, relative to the likeliest"},
+    {"sampling.repetition_penalty", "HIPFIRE_SAMPLING_REPETITION_PENALTY",
+     "--repetition-penalty", "model",
+     number(sampling, &SamplingConfig::repetition_penalty, 0.1f, 10.0f, "model"),
+     "Divides positive and multiplies negative logits of tokens seen before; 1: off"},
+    {"sampling.presence_penalty", "HIPFIRE_SAMPLING_PRESENCE_PENALTY",
+     "--presence-penalty", "model",
+     number(sampling, &SamplingConfig::presence_penalty, -2.0f, 2.0f, "model"),
+     "Subtracted once from the logit of a token generated before"},
+    {"sampling.frequency_penalty", "HIPFIRE_SAMPLING_FREQUENCY_PENALTY",
+     "--frequency-penalty", "model",
+     number(sampling, &SamplingConfig::frequency_penalty, -2.0f, 2.0f, "model"),
+     "Subtracted for each time a token was generated before"},
+
+    {"memory.kv_cache", "HIPFIRE_KV_CACHE", "--kv", "f16",
+     word(memory, &MemoryConfig::kv_cache, {"f16", "f32", "q8"}),
+     "Format of the attention cache"},
+    {"memory.max_seq", "HIPFIRE_MAX_SEQ", "--ctx", "auto",
+     number(memory, &MemoryConfig::max_seq, 1u, kMaxTokens, "auto"),
+     "Tokens a conversation may have; auto: the smaller of the model's maximum and 8192"},
+
+    {"device.kind", "HIPFIRE_DEVICE_KIND", "--device", "auto",
+     word(device, &DeviceConfig::kind, {"auto", "hip", "host"}),
+     "Where the model runs; auto: a graphics card if there is one, else the processor"},
+
+    {"cpu.threads", "HIPFIRE_CPU_THREADS", "--threads", "0",
+     number(cpu, &CpuConfig::threads, 0u, 4096u),
+     "Threads that compute; 0: one per physical core this process may use"},
+    {"cpu.isa", "HIPFIRE_CPU_ISA", "--isa", "auto",
+     word(cpu, &CpuConfig::isa, {"auto", "scalar", "avx2", "avxvnni", "avx512vnni", "amx"}),
+     "Instruction level; auto: the best this processor has"},
+    {"cpu.activations", "HIPFIRE_CPU_ACTIVATIONS", "--activations", "auto",
+     word(cpu, &CpuConfig::activations, {"auto", "f32"}),
+     "How activations are prepared for the processor's matrix products"},
+    };
+    return keys;   // built at first use: other files' constants may ask before this one's exist
+}
+// clang-format on
+
+const Key* find_key(std::string_view path) {
+    const std::span<const Key> keys = config_keys();
+    const auto found = std::ranges::find(keys, path, &Key::path);
+    return found == keys.end() ? nullptr : &*found;
+}
+
+std::string accepted(const Value& value) {
+    std::string words;
+    if (value.words.size() > 1)
+        words = fmt::format("{} or ", fmt::join(value.words.begin(), value.words.end() - 1, ", "));
+    if (!value.words.empty()) words += value.words.back();
+    if (value.kind == Kind::word) return words;
+    std::string range = value.kind == Kind::path ? "a path or a name" : "text";
+    if (!value.least.empty())
+        range =
+            fmt::format("{} from {} to {}", value.kind == Kind::integer ? "an integer" : "a number",
+                        value.least, value.most);
+    return words.empty() ? range : fmt::format("{}, or {}", range, words);
+}
+
+void refuse_value(const Key& key, std::string_view found, std::string_view source) {
+    throw Error(fmt::format("{}: {} is not a value of {}, which takes {}", source, found, key.path,
+                            accepted(key.value)),
+                Fault::usage);
+}
+
+Setting checked_setting(const Key& key, std::string_view text, std::string source) {
+    Config scratch;
+    if (!key.value.set(scratch, text))
+        refuse_value(key, fmt::format("'{}'", one_line(text)), source);
+    return {&key, std::string(text), std::move(source)};
+}
+
+std::string_view nearest(std::string_view wrong, std::span<const std::string_view> candidates) {
+    const std::string_view start = wrong.substr(0, 100);  // all names are shorter
+    return *std::ranges::min_element(
+        candidates, {}, [&](std::string_view name) { return edit_distance(start, name); });
+}
+
+std::string_view nearest_key(std::string_view wrong_path) {
+    std::vector<std::string_view> paths;
+    for (const Key& key : config_keys()) paths.push_back(key.path);
+    return nearest(wrong_path, paths);
+}
+
+std::string one_line(std::string_view text) {
+    constexpr size_t kLongest = 60;
+    std::string line;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const bool inside_character = (byte & 0xC0) == 0x80 && i < kLongest + 3;  // UTF-8
+        if (i >= kLongest && !inside_character) return line + "...";
+        if (byte < 0x20 || byte == 0x7F)
+            line += fmt::format("\\x{:02x}", byte);
+        else
+            line += text[i];
+    }
+    return line;
+}
+
+}  // namespace hf
