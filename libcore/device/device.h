@@ -1,0 +1,48 @@
+// Device: memory and an engine that runs steps. The host device is one like any other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "libcore/model/buffer.h"
+#include "libcore/model/steps.h"
+#include "libcore/model/tokens.h"
+
+namespace hf {
+
+struct DeviceInfo {
+    std::string kind;        // "host", "hip"
+    std::string name;        // of the processor
+    bool simulated = false;  // printed beside every number
+    unsigned threads = 0;    // host device: of its pool
+    cpu::Level level = cpu::Level::scalar;
+    cpu::Activations activations = cpu::Activations::f32;
+};
+
+struct MemoryInfo {
+    uint64_t total = 0, free = 0;  // bytes
+};
+
+class Device : public BufferOwner {
+  public:
+    virtual ~Device() = default;
+    virtual const DeviceInfo& info() const = 0;
+    virtual MemoryInfo memory() const = 0;
+
+    /// Zeroed memory, aligned to 64 bytes at least.
+    /// Errors  hf::Error with bytes wanted and bytes free
+    virtual Buffer allocate(uint64_t bytes, Residency residency) = 0;
+    /// A view of file-mapped bytes, where this device can multiply from them in place.
+    virtual std::optional<Buffer> adopt(std::span<const std::byte> mapped) = 0;
+    virtual void upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;
+    virtual void download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const = 0;
+
+    /// Starts the steps on these tokens, in order. Arena and state of `tokens` are this device's.
+    virtual void submit(std::span<const Step> steps, const Tokens& tokens) = 0;
+    /// Returns when everything that was submitted has finished.
+    virtual void wait() = 0;
+};
+
+}  // namespace hf

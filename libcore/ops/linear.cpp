@@ -1,0 +1,53 @@
+// Matrix products and embedding rows: what reads matrices.
+#include <algorithm>
+
+#include "libcore/base/error.h"
+#include "libcore/ops/host_ops.h"
+
+namespace hf::host {
+namespace {
+
+/// y[t * y_stride + r - r0] = w[r] . in[t] for rows [r0, r1).
+void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, float* y,
+              size_t y_stride) {
+    const Slot in = step.in[0];
+    const cpu::Columns x{tokens.row(in, 0), in.width, tokens.rows(in)};
+    cpu::pick_dot(step.w->codec->cpu, tokens.level, tokens.activations)(step.w->view(), r0, r1, x,
+                                                                        y, y_stride);
+}
+
+}  // namespace
+
+void embed(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const cpu::WeightView table = step.w->view();
+    const Range range = piece(tokens.count, part, parts);
+    for (uint64_t t = range.begin; t < range.end; ++t)
+        step.w->codec->cpu.decode_row(table, size_t(tokens.ids[t]), tokens.row(step.out[0], t));
+}
+
+void gemv(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const Slot out = step.out[0];
+    const Range rows = piece(step.w->shape.rows, part, parts, 4);
+    if (rows.begin < rows.end)
+        dot_rows(step, tokens, rows.begin, rows.end, tokens.row(out, 0) + rows.begin, out.width);
+}
+
+/// The product is formed completely before the residual is added, in blocks that stay in cache.
+void gemv_residual(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    constexpr uint64_t kBlock = 64;     // rows
+    constexpr uint32_t kMaxCount = 64;  // columns; a pass has no more
+    HF_ASSERT(tokens.count <= kMaxCount);
+    float product[kMaxCount * kBlock];
+    const Slot out = step.out[0];
+    const Range rows = piece(step.w->shape.rows, part, parts, 4);
+    for (uint64_t r0 = rows.begin; r0 < rows.end; r0 += kBlock) {
+        const uint64_t n = std::min(kBlock, rows.end - r0);
+        dot_rows(step, tokens, r0, r0 + n, product, kBlock);
+        for (uint32_t t = 0; t < tokens.rows(out); ++t) {
+            float* x = tokens.row(out, t) + r0;
+            for (uint64_t r = 0; r < n; ++r) x[r] += product[t * kBlock + r];
+        }
+    }
+}
+
+}  // namespace hf::host

@@ -1,0 +1,117 @@
+#include "libcore/ops/ops_table.h"
+
+#include <algorithm>
+
+#include "libcore/base/error.h"
+#include "libcore/ops/host_ops.h"
+
+namespace hf {
+namespace {
+
+// Into how many pieces. ------------------------------------------------------------------------
+
+uint32_t clamp_pieces(uint64_t n) {
+    return uint32_t(std::clamp<uint64_t>(n, 1, 1 << 20));
+}
+
+uint32_t per_row(const Step& s, const Tokens& t) {
+    return clamp_pieces(t.rows(s.in[0]));
+}
+uint32_t per_token(const Step&, const Tokens& t) {
+    return clamp_pieces(t.count);
+}
+uint32_t per_output(const Step& s, const Tokens&) {
+    return clamp_pieces(s.w->shape.rows / 4);
+}
+uint32_t per_head(const Step& s, const Tokens& t) {
+    return clamp_pieces(uint64_t(t.rows(s.in[0])) * s.params.heads);
+}
+uint32_t per_value(const Step& s, const Tokens& t) {
+    return clamp_pieces(uint64_t(t.rows(s.in[0])) * s.in[0].width / 2048);
+}
+uint32_t per_kv_head(const Step&, const Tokens& t) {
+    return clamp_pieces(uint64_t(t.count) * t.state_layout->spec.kv_heads);
+}
+uint32_t per_key_head(const Step&, const Tokens& t) {
+    return clamp_pieces(uint64_t(t.count) * t.state_layout->spec.key_heads);
+}
+uint32_t per_value_head(const Step&, const Tokens& t) {
+    return clamp_pieces(t.state_layout->spec.value_heads);
+}
+uint32_t per_channels(const Step&, const Tokens& t) {
+    return clamp_pieces(t.state_layout->spec.channels() / 256);
+}
+
+// How many bytes of weights and state. ---------------------------------------------------------
+
+uint64_t no_bytes(const Step&, const Tokens&) {
+    return 0;
+}
+uint64_t weight_bytes(const Step& s, const Tokens&) {
+    return s.w->buffer.bytes();
+}
+uint64_t embedding_bytes(const Step& s, const Tokens& t) {
+    return t.count * s.w->codec->row_bytes(s.w->shape.cols);
+}
+uint64_t kv_rows_written(const Step&, const Tokens& t) {
+    return 2ull * t.count * t.state_layout->kv_row_bytes;
+}
+/// A pass reads the cache once per token: row i of the pass sees pos + i + 1 keys and values.
+uint64_t kv_rows_read(const Step&, const Tokens& t) {
+    const uint64_t keys = uint64_t(t.count) * t.pos + uint64_t(t.count) * (t.count + 1) / 2;
+    return 2 * keys * t.state_layout->kv_row_bytes;
+}
+uint64_t recurrent_bytes(const StateSpec& s) {
+    return uint64_t(s.value_heads) * s.key_dim * s.value_dim * sizeof(float);
+}
+uint64_t s_read(const Step&, const Tokens& t) {
+    return recurrent_bytes(t.state_layout->spec);
+}
+uint64_t s_updated(const Step&, const Tokens& t) {
+    return 2 * recurrent_bytes(t.state_layout->spec);
+}
+
+// clang-format off
+constexpr OpRow kOps[] = {
+    // op               name              place            pieces          bytes            host
+    {Op::embed,         "embed",          Place::weight,   per_token,      embedding_bytes, host::embed},
+    {Op::take_rows,     "take_rows",      Place::floating, per_row,        no_bytes,        host::take_rows},
+    {Op::copy,          "copy",           Place::floating, per_row,        no_bytes,        host::copy},
+    {Op::rmsnorm,       "rmsnorm",        Place::floating, per_row,        weight_bytes,    host::rmsnorm},
+    {Op::gemv,          "gemv",           Place::weight,   per_output,     weight_bytes,    host::gemv},
+    {Op::gemv_residual, "gemv_residual",  Place::weight,   per_output,     weight_bytes,    host::gemv_residual},
+    {Op::head_norm,     "head_norm",      Place::floating, per_head,       weight_bytes,    host::head_norm},
+    {Op::rope,          "rope",           Place::floating, per_row,        no_bytes,        host::rope},
+    {Op::kv_write,      "kv_write",       Place::state,    per_token,      kv_rows_written, host::kv_write},
+    {Op::attend,        "attend",         Place::state,    per_kv_head,    kv_rows_read,    host::attend},
+    {Op::output_gate,   "output_gate",    Place::floating, per_head,       no_bytes,        host::output_gate},
+    {Op::conv_silu,     "conv_silu",      Place::state,    per_channels,   weight_bytes,    host::conv_silu},
+    {Op::delta_norm_qk, "delta_norm_qk",  Place::state,    per_key_head,   no_bytes,        host::delta_norm_qk},
+    {Op::delta_gates,   "delta_gates",    Place::state,    per_token,      no_bytes,        host::delta_gates},
+    {Op::delta_rule,    "delta_rule",     Place::state,    per_value_head, s_read,          host::delta_rule},
+    {Op::gated_norm,    "gated_norm",     Place::state,    per_head,       weight_bytes,    host::gated_norm},
+    {Op::silu_mul,      "silu_mul",       Place::floating, per_value,      no_bytes,        host::silu_mul},
+    {Op::conv_commit,   "conv_commit",    Place::state,    per_channels,   no_bytes,        host::conv_commit},
+    {Op::delta_commit,  "delta_commit",   Place::state,    per_value_head, s_updated,       host::delta_commit},
+};
+// clang-format on
+
+constexpr bool in_enum_order() {
+    for (size_t i = 0; i < std::size(kOps); ++i)
+        if (kOps[i].op != Op(i)) return false;
+    return std::size(kOps) == size_t(Op::count_);
+}
+static_assert(in_enum_order(), "one row per op, in the order of the enum");
+
+}  // namespace
+
+std::span<const OpRow> ops_table() {
+    return kOps;
+}
+
+const OpRow& row_of(Op op) {
+    HF_ASSERT(op < Op::count_);
+    return kOps[size_t(op)];
+}
+
+}  // namespace hf

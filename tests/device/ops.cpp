@@ -1,0 +1,298 @@
+// The ops with state against slow references in double, on random data.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "cpuexec/isa.h"
+#include "libcore/device/host_device.h"
+#include "libcore/model/state.h"
+#include "libcore/model/steps.h"
+#include "libcore/ops/ops_table.h"
+
+using namespace hf;
+
+namespace {
+
+/// An arena and a state slab for a few hand-made steps.
+struct Bench {
+    Bench(const StateSpec& spec, const SlotTable& slots, uint32_t max_seq, const char* kv = "f32")
+        : layout(lay_out_state(spec, *kv_type_by_name(kv), max_seq, 64)),
+          arena_layout(lay_out_arena(slots, 64, 1)),
+          arena(arena_layout.floats),
+          state(layout.bytes) {}
+
+    Tokens pass(uint32_t pos, uint32_t count) {
+        Tokens t;
+        t.pos = pos;
+        t.count = count;
+        t.arena = arena.data();
+        t.arena_layout = &arena_layout;
+        t.state = state.data();
+        t.state_layout = &layout;
+        return t;
+    }
+    void run(const StepList& list, const Tokens& t) { device.submit(list.steps, t); }
+
+    HostDevice device{{2, cpu::detect_level(), cpu::Activations::f32}};
+    StateLayout layout;
+    ArenaLayout arena_layout;
+    std::vector<float> arena;
+    std::vector<std::byte> state;
+};
+
+std::vector<float> random_floats(size_t n, uint32_t seed, float low = -1, float high = 1) {
+    std::mt19937 engine(seed);
+    std::uniform_real_distribution<float> draw(low, high);
+    std::vector<float> values(n);
+    for (float& v : values) v = draw(engine);
+    return values;
+}
+
+void put(const Tokens& t, Slot slot, uint32_t row, const float* values) {
+    std::copy_n(values, slot.width, t.row(slot, row));
+}
+
+/// eps * terms * largest partial sum: what float sums of that length may lose.
+double budget(double magnitude, size_t terms) {
+    return std::numeric_limits<float>::epsilon() * std::sqrt(double(terms)) * magnitude;
+}
+
+}  // namespace
+
+TEST_CASE("ops: every row has a name, pieces, bytes and a host function") {
+    for (const OpRow& row : ops_table()) {
+        CAPTURE(row.name);
+        CHECK(!row.name.empty());
+        CHECK(bool(row.pieces));
+        CHECK(bool(row.bytes));
+        CHECK(bool(row.host));
+    }
+}
+
+TEST_CASE("attend: equals softmax in double, over groups of heads, positions and borders") {
+    struct Case {
+        uint32_t heads, kv_heads, dim, before, count;
+    };
+    for (const Case& c : {Case{1, 1, 8, 0, 1}, Case{4, 2, 64, 0, 64}, Case{6, 2, 32, 63, 2},
+                          Case{8, 1, 16, 100, 29}, Case{3, 3, 40, 129, 1}}) {
+        CAPTURE(c.heads);
+        CAPTURE(c.before);
+        CAPTURE(c.count);
+        StateSpec spec;
+        spec.kv_layers = 2;
+        spec.kv_heads = c.kv_heads;
+        spec.head_dim = c.dim;
+        SlotTable slots;
+        const Slot q = slots.add("q", c.heads * c.dim), k = slots.add("k", c.kv_heads * c.dim),
+                   v = slots.add("v", c.kv_heads * c.dim), out = slots.add("o", c.heads * c.dim);
+        const uint32_t length = c.before + c.count;
+        Bench bench(spec, slots, length);
+        const auto keys = random_floats(length * k.width, 1),
+                   values = random_floats(length * k.width, 2);
+        const auto queries = random_floats(length * q.width, 3, -4, 4);
+
+        StepList write, all;
+        write.kv_write(k, v, 1);  // the second layer: offsets matter
+        all.kv_write(k, v, 1);
+        all.attend(q, c.heads, 1, out);
+        for (uint32_t at = 0; at < c.before; ++at) {
+            const Tokens t = bench.pass(at, 1);
+            put(t, k, 0, &keys[at * k.width]);
+            put(t, v, 0, &values[at * k.width]);
+            bench.run(write, t);
+        }
+        const Tokens t = bench.pass(c.before, c.count);
+        for (uint32_t i = 0; i < c.count; ++i) {
+            put(t, k, i, &keys[(c.before + i) * k.width]);
+            put(t, v, i, &values[(c.before + i) * k.width]);
+            put(t, q, i, &queries[(c.before + i) * q.width]);
+        }
+        bench.run(all, t);
+
+        double worst = 0;
+        for (uint32_t i = 0; i < c.count; ++i)
+            for (uint32_t h = 0; h < c.heads; ++h) {
+                const uint32_t m = h / (c.heads / c.kv_heads), seen = c.before + i + 1;
+                std::vector<double> p(seen);
+                double sum = 0;
+                for (uint32_t j = 0; j < seen; ++j) {
+                    double s = 0;
+                    for (uint32_t e = 0; e < c.dim; ++e)
+                        s += double(queries[(c.before + i) * q.width + h * c.dim + e]) *
+                             double(keys[j * k.width + m * c.dim + e]);
+                    sum += p[j] = std::exp(s / std::sqrt(double(c.dim)));
+                }
+                for (uint32_t e = 0; e < c.dim; ++e) {
+                    double want = 0;
+                    for (uint32_t j = 0; j < seen; ++j)
+                        want += p[j] / sum * double(values[j * k.width + m * c.dim + e]);
+                    worst = std::max(worst, std::abs(want - double(t.row(out, i)[h * c.dim + e])));
+                }
+            }
+        MESSAGE("worst " << worst << " of " << budget(4, c.dim));
+        CHECK(worst <= budget(4, c.dim));
+    }
+}
+
+TEST_CASE("delta rule: chunks of any size equal the token loop in double, in both head orders") {
+    for (const HeadOrder order : {HeadOrder::grouped, HeadOrder::tiled})
+        for (const uint32_t chunk : {1u, 2u, 7u, 64u}) {
+            CAPTURE(int(order));
+            CAPTURE(chunk);
+            StateSpec spec;
+            spec.delta_layers = 1;
+            spec.key_heads = 2;
+            spec.value_heads = 6;
+            spec.key_dim = 16;
+            spec.value_dim = 24;
+            spec.conv_kernel = 4;
+            spec.head_order = order;
+            const uint32_t n = 80, heads = 6, dk = 16, dv = 24, key_width = 2 * dk;
+            SlotTable slots;
+            const Slot qkv = slots.add("qkv", spec.channels()), g = slots.add("g", heads),
+                       beta = slots.add("beta", heads), out = slots.add("o", heads * dv);
+            Bench bench(spec, slots, n);
+            const auto x = random_floats(n * qkv.width, 11),
+                       decays = random_floats(n * heads, 12, -3, 0),
+                       betas = random_floats(n * heads, 13, 0, 1);
+            StepList forward, commit;
+            forward.delta_norm_qk(qkv, 0);
+            forward.delta_rule(qkv, g, beta, 0, out);
+            commit.delta_commit(0);
+
+            std::vector<double> s(heads * dk * dv);  // the reference's state
+            double worst = 0;
+            for (uint32_t at = 0; at < n; at += chunk) {
+                const uint32_t count = std::min(chunk, n - at);
+                const Tokens t = bench.pass(at, count);
+                for (uint32_t i = 0; i < count; ++i) {
+                    put(t, qkv, i, &x[(at + i) * qkv.width]);
+                    put(t, g, i, &decays[(at + i) * heads]);
+                    put(t, beta, i, &betas[(at + i) * heads]);
+                }
+                bench.run(forward, t);
+                for (uint32_t i = 0; i < count; ++i)
+                    for (uint32_t h = 0; h < heads; ++h) {
+                        const uint32_t kh = order == HeadOrder::grouped ? h / 3 : h % 2;
+                        const float* row = &x[(at + i) * qkv.width];
+                        const float *q = row + kh * dk, *k = row + key_width + kh * dk,
+                                    *v = row + 2 * key_width + h * dv;
+                        double qq = 1e-6, kk = 1e-6;
+                        for (uint32_t a = 0; a < dk; ++a) {
+                            qq += double(q[a]) * double(q[a]);
+                            kk += double(k[a]) * double(k[a]);
+                        }
+                        const double alpha = std::exp(double(decays[(at + i) * heads + h]));
+                        double* state = &s[h * dk * dv];
+                        for (uint32_t e = 0; e < dv; ++e) {
+                            double predicted = 0, o = 0;
+                            for (uint32_t a = 0; a < dk; ++a) {
+                                state[a * dv + e] *= alpha;
+                                predicted += state[a * dv + e] * double(k[a]) / std::sqrt(kk);
+                            }
+                            const double d =
+                                double(betas[(at + i) * heads + h]) * (double(v[e]) - predicted);
+                            for (uint32_t a = 0; a < dk; ++a) {
+                                state[a * dv + e] += double(k[a]) / std::sqrt(kk) * d;
+                                o += state[a * dv + e] * double(q[a]) / std::sqrt(qq) /
+                                     std::sqrt(double(dk));
+                            }
+                            worst =
+                                std::max(worst, std::abs(o - double(t.row(out, i)[h * dv + e])));
+                        }
+                    }
+                bench.run(commit, t);
+            }
+            const float* got =
+                reinterpret_cast<float*>(bench.state.data() + bench.layout.delta_layers[0].s);
+            for (size_t e = 0; e < s.size(); ++e)
+                worst = std::max(worst, std::abs(s[e] - double(got[e])));
+            MESSAGE("worst " << worst << " of " << budget(2, dk + chunk));
+            CHECK(worst <= budget(2, dk + chunk));
+        }
+}
+
+TEST_CASE("convolution: passes of any size and partial commits equal one walk over all inputs") {
+    for (const uint32_t kernel : {2u, 4u, 7u}) {
+        CAPTURE(kernel);
+        StateSpec spec;
+        spec.delta_layers = 1;
+        spec.key_heads = spec.value_heads = 1;
+        spec.key_dim = spec.value_dim = 7;
+        spec.conv_kernel = kernel;
+        const uint32_t n = 40, channels = 21;
+        SlotTable slots;
+        const Slot m = slots.add("m", channels), y = slots.add("y", channels);
+        Bench bench(spec, slots, n);
+        const auto x = random_floats(n * channels, 21), taps = random_floats(channels * kernel, 22);
+        Weight w;
+        w.codec = codec_by_name("f32");
+        w.shape = {channels, kernel};
+        w.buffer = bench.device.allocate(taps.size() * sizeof(float), Residency::device);
+        bench.device.upload(w.buffer, 0, std::as_bytes(std::span(taps)));
+        StepList forward, commit;
+        forward.conv_silu(m, w, 0, y);
+        commit.conv_commit(0);
+
+        double worst = 0;
+        const uint32_t kept[] = {1, 0, 3, 2, 5, 1, 8};  // of passes of eight
+        for (uint32_t at = 0, pass = 0; at + 8 <= n; at += kept[pass++ % std::size(kept)]) {
+            const Tokens t = bench.pass(at, 8);
+            for (uint32_t i = 0; i < 8; ++i) put(t, m, i, &x[(at + i) * channels]);
+            bench.run(forward, t);
+            for (uint32_t i = 0; i < 8; ++i)
+                for (uint32_t c = 0; c < channels; ++c) {
+                    double sum = 0;
+                    for (uint32_t j = 0; j < kernel; ++j)
+                        if (at + i + j + 1 >= kernel)
+                            sum += double(taps[c * kernel + j]) *
+                                   double(x[(at + i + j + 1 - kernel) * channels + c]);
+                    const double want = sum / (1 + std::exp(-sum));
+                    worst = std::max(worst, std::abs(want - double(t.row(y, i)[c])));
+                }
+            const uint32_t keep = kept[pass % std::size(kept)];
+            if (keep > 0) bench.run(commit, bench.pass(at, keep));
+        }
+        CHECK(worst <= budget(2, kernel));
+    }
+}
+
+TEST_CASE("rope: turns half-split pairs by the angle of the position and leaves the rest alone") {
+    SlotTable slots;
+    const Slot x = slots.add("x", 2 * 12);
+    StateSpec spec;
+    spec.kv_layers = 1;
+    spec.kv_heads = 1;
+    spec.head_dim = 12;
+    Bench bench(spec, slots, 8);
+    const std::vector<float> freqs = {1.0f, 0.01f, 1e-4f, 1e-6f};  // 8 of 12 dims turn
+    Weight w;
+    w.codec = codec_by_name("f32");
+    w.shape = {1, 4};
+    w.buffer = bench.device.allocate(16, Residency::device);
+    bench.device.upload(w.buffer, 0, std::as_bytes(std::span(freqs)));
+    StepList list;
+    list.rope(x, w, 2);
+    for (const uint32_t pos : {0u, 1u, 1000u, 262143u}) {
+        const auto before = random_floats(3 * x.width, pos);
+        const Tokens t = bench.pass(pos, 3);
+        for (uint32_t i = 0; i < 3; ++i) put(t, x, i, &before[i * x.width]);
+        bench.run(list, t);
+        for (uint32_t i = 0; i < 3; ++i)
+            for (uint32_t h = 0; h < 2; ++h)
+                for (uint32_t e = 0; e < 12; ++e) {
+                    const float* in = &before[i * x.width + h * 12];
+                    double want = double(in[e]);
+                    if (e < 8) {
+                        const double angle = double(pos + i) * double(freqs[e % 4]);
+                        const double other = double(in[e < 4 ? e + 4 : e - 4]);
+                        want = double(in[e]) * std::cos(angle) +
+                               (e < 4 ? -1 : 1) * other * std::sin(angle);
+                    }
+                    CHECK(double(t.row(x, i)[h * 12 + e]) == doctest::Approx(want).epsilon(1e-6));
+                }
+    }
+}
