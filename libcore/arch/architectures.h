@@ -1,0 +1,10 @@
+// The rows of the architecture table, each made by its own file.
+#pragma once
+
+#include "libcore/arch/arch.h"
+
+namespace hf {
+
+Architecture qwen35();  // qwen35.cpp
+
+}  // namespace hf

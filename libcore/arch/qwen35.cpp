@@ -1,0 +1,204 @@
+// Qwen3.5 dense: gated delta-net layers with a full-attention layer after every few.
+// Source: the published config.json and safetensors of Qwen3.5-0.8B .. 27B, and the Qwen3_5 classes
+// of Hugging Face transformers; the delta net is arXiv 2412.06464.
+#include <fmt/format.h>
+
+#include "libcore/arch/architectures.h"
+#include "libcore/arch/config_fields.h"
+#include "libcore/arch/emit_ffn.h"
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+using C = ModelConfig;
+
+// clang-format off
+constexpr TensorRow kTensors[] = {
+    // Norm weights are stored as offsets (effective: 1 + w), except the delta net's own norm.
+    {Role::embedding,     In::model,         "embed_tokens.weight",             Use::matrix, Change::none,     [](const C& c) { return Shape{c.vocab, c.dim}; }},
+    {Role::final_norm,    In::model,         "norm.weight",                     Use::vector, Change::plus_one, [](const C& c) { return Shape{1, c.dim}; }},
+    {Role::head,          In::model,         "lm_head.weight",                  Use::matrix, Change::none,     [](const C& c) { return Shape{c.vocab, c.dim}; }},
+
+    {Role::attn_norm,     In::every_layer,   "input_layernorm.weight",          Use::vector, Change::plus_one, [](const C& c) { return Shape{1, c.dim}; }},
+    {Role::attn_q,        In::full_layers,   "self_attn.q_proj.weight",         Use::matrix, Change::none,     [](const C& c) { return Shape{2 * c.attention_width(), c.dim}; }},
+    {Role::attn_k,        In::full_layers,   "self_attn.k_proj.weight",         Use::matrix, Change::none,     [](const C& c) { return Shape{c.kv_width(), c.dim}; }},
+    {Role::attn_v,        In::full_layers,   "self_attn.v_proj.weight",         Use::matrix, Change::none,     [](const C& c) { return Shape{c.kv_width(), c.dim}; }},
+    {Role::attn_o,        In::full_layers,   "self_attn.o_proj.weight",         Use::matrix, Change::none,     [](const C& c) { return Shape{c.dim, c.attention_width()}; }},
+    {Role::attn_q_norm,   In::full_layers,   "self_attn.q_norm.weight",         Use::vector, Change::plus_one, [](const C& c) { return Shape{1, c.head_dim}; }},
+    {Role::attn_k_norm,   In::full_layers,   "self_attn.k_norm.weight",         Use::vector, Change::plus_one, [](const C& c) { return Shape{1, c.head_dim}; }},
+
+    {Role::delta_qkv,     In::linear_layers, "linear_attn.in_proj_qkv.weight",  Use::matrix, Change::none,     [](const C& c) { return Shape{c.conv_channels(), c.dim}; }},
+    {Role::delta_z,       In::linear_layers, "linear_attn.in_proj_z.weight",    Use::matrix, Change::none,     [](const C& c) { return Shape{c.value_width(), c.dim}; }},
+    {Role::delta_b,       In::linear_layers, "linear_attn.in_proj_b.weight",    Use::matrix, Change::none,     [](const C& c) { return Shape{c.value_heads, c.dim}; }},
+    {Role::delta_a,       In::linear_layers, "linear_attn.in_proj_a.weight",    Use::matrix, Change::none,     [](const C& c) { return Shape{c.value_heads, c.dim}; }},
+    {Role::delta_conv,    In::linear_layers, "linear_attn.conv1d.weight",       Use::vector, Change::none,     [](const C& c) { return Shape{c.conv_channels(), c.conv_kernel}; }},
+    {Role::delta_dt_bias, In::linear_layers, "linear_attn.dt_bias",             Use::vector, Change::none,     [](const C& c) { return Shape{1, c.value_heads}; }},
+    {Role::delta_decay,   In::linear_layers, "linear_attn.A_log",               Use::vector, Change::neg_exp,  [](const C& c) { return Shape{1, c.value_heads}; }},
+    {Role::delta_norm,    In::linear_layers, "linear_attn.norm.weight",         Use::vector, Change::none,     [](const C& c) { return Shape{1, c.value_dim}; }},
+    {Role::delta_out,     In::linear_layers, "linear_attn.out_proj.weight",     Use::matrix, Change::none,     [](const C& c) { return Shape{c.dim, c.value_width()}; }},
+
+    {Role::ffn_norm,      In::every_layer,   "post_attention_layernorm.weight", Use::vector, Change::plus_one, [](const C& c) { return Shape{1, c.dim}; }},
+    {Role::ffn_gate,      In::every_layer,   "mlp.gate_proj.weight",            Use::matrix, Change::none,     [](const C& c) { return Shape{c.ffn_dim, c.dim}; }},
+    {Role::ffn_up,        In::every_layer,   "mlp.up_proj.weight",              Use::matrix, Change::none,     [](const C& c) { return Shape{c.ffn_dim, c.dim}; }},
+    {Role::ffn_down,      In::every_layer,   "mlp.down_proj.weight",            Use::matrix, Change::none,     [](const C& c) { return Shape{c.dim, c.ffn_dim}; }},
+};
+// clang-format on
+
+constexpr std::string_view kModelTypes[] = {"qwen3_5_text", "qwen3_5"};
+constexpr std::string_view kIgnored[] = {"mtp.", "model.visual.", "visual."};
+
+/// layer_types wins over the interval; without either every fourth layer is full attention.
+std::vector<LayerKind> read_layers(const ConfigFields& f, uint32_t n_layers) {
+    std::vector<LayerKind> layers;
+    if (const auto types = f.texts("layer_types")) {
+        for (const std::string& type : *types) {
+            if (type != "full_attention" && type != "linear_attention")
+                f.fail("layer_types", fmt::format("holds '{}'; known are full_attention and "
+                                                  "linear_attention",
+                                                  type));
+            layers.push_back(type == "full_attention" ? LayerKind::full_attention
+                                                      : LayerKind::linear_attention);
+        }
+        if (layers.size() != n_layers)
+            f.fail("layer_types", fmt::format("has {} entries, but num_hidden_layers is {}",
+                                              layers.size(), n_layers));
+        return layers;
+    }
+    const uint32_t interval = f.uint("full_attention_interval", 1, 1 << 16, 4);
+    for (uint32_t i = 0; i < n_layers; ++i)
+        layers.push_back((i + 1) % interval == 0 ? LayerKind::full_attention
+                                                 : LayerKind::linear_attention);
+    return layers;
+}
+
+void read_attention(const ConfigFields& f, ModelConfig& c) {
+    c.n_heads = f.uint("num_attention_heads", 1, 1024, 16);
+    c.n_kv_heads = f.uint("num_key_value_heads", 1, 1024, 4);
+    c.head_dim = f.uint("head_dim", 2, 512, 256);
+    if (c.n_heads % c.n_kv_heads != 0 || c.n_heads / c.n_kv_heads > 64)
+        f.fail("num_attention_heads", fmt::format("is {}; it must be 1 to 64 times "
+                                                  "num_key_value_heads, which is {}",
+                                                  c.n_heads, c.n_kv_heads));
+    const double share = f.number("partial_rotary_factor", 0, 1,
+                                  f.number("rope_parameters.partial_rotary_factor", 0, 1, 0.25));
+    c.rotary_dim = uint32_t(double(c.head_dim) * share);
+    if (c.rotary_dim < 2 || c.rotary_dim % 2 != 0)
+        f.fail("partial_rotary_factor",
+               fmt::format("is {}: {} of {} dims would turn; it must be an "
+                           "even number, at least 2",
+                           share, c.rotary_dim, c.head_dim));
+    c.rope_theta =
+        f.number("rope_parameters.rope_theta", 1, 1e12, f.number("rope_theta", 1, 1e12, 1e7));
+    const std::string rope = f.text("rope_parameters.rope_type", "default");
+    if (rope != "default")
+        f.fail("rope_parameters.rope_type", fmt::format("is '{}'; this build knows default", rope));
+}
+
+void read_delta_net(const ConfigFields& f, ModelConfig& c) {
+    c.key_heads = f.uint("linear_num_key_heads", 1, 1024, 16);
+    c.value_heads = f.uint("linear_num_value_heads", 1, 1024, 32);
+    c.key_dim = f.uint("linear_key_head_dim", 1, 512, 128);
+    c.value_dim = f.uint("linear_value_head_dim", 1, 512, 128);
+    c.conv_kernel = f.uint("linear_conv_kernel_dim", 2, 16, 4);
+    if (c.value_heads % c.key_heads != 0)
+        f.fail("linear_num_value_heads", fmt::format("is {}; it must be a multiple of "
+                                                     "linear_num_key_heads, which is {}",
+                                                     c.value_heads, c.key_heads));
+}
+
+ModelConfig read_config(const ModelFile& file) {
+    const ConfigFields f(file.path + "/config.json", file.config);
+    ModelConfig c;
+    c.model_type = f.text("model_type", "");
+    c.vocab = f.uint("vocab_size", 1, 1 << 24, 248320);
+    c.dim = f.uint("hidden_size", 1, 1 << 20, 4096);
+    c.ffn_dim = f.uint("intermediate_size", 1, 1 << 20, 12288);
+    c.n_layers = f.uint("num_hidden_layers", 1, 1024, 32);
+    c.max_positions = f.uint("max_position_embeddings", 1, 1 << 24, 262144);
+    c.rms_eps = float(f.number("rms_norm_eps", 0, 1, 1e-6));
+    c.eos_ids = f.ids("eos_token_id");
+    if (f.text("hidden_act", "silu") != "silu")
+        f.fail("hidden_act", "is '" + f.text("hidden_act", "") + "'; this build knows silu");
+    if (f.boolean("attention_bias", false))
+        f.fail("attention_bias", "is true; this build knows Qwen3.5 without biases");
+    c.layers = read_layers(f, c.n_layers);
+    read_attention(f, c);
+    read_delta_net(f, c);
+    return c;
+}
+
+Activations declare_slots(SlotTable& t, const ModelConfig& c) {
+    Activations a;
+    a.x = t.add("x", c.dim);
+    a.h = t.add("h", c.dim);
+    a.gate = t.add("ffn_gate", c.ffn_dim);
+    a.up = t.add("ffn_up", c.ffn_dim);
+    if (c.count(LayerKind::full_attention)) {
+        a.q_gate = t.add("q_gate", 2 * c.attention_width());
+        a.q = t.add("q", c.attention_width());
+        a.k = t.add("k", c.kv_width());
+        a.v = t.add("v", c.kv_width());
+        a.attn = t.add("attn", c.attention_width());
+    }
+    if (c.count(LayerKind::linear_attention)) {
+        a.m = t.add("m", c.conv_channels());
+        a.qkv = t.add("qkv", c.conv_channels());
+        a.z = t.add("z", c.value_width());
+        a.b = t.add("b", c.value_heads);
+        a.a = t.add("a", c.value_heads);
+        a.g = t.add("g", c.value_heads);
+        a.beta = t.add("beta", c.value_heads);
+        a.o = t.add("o", c.value_width());
+    }
+    return a;
+}
+
+/// q_proj yields, per head, head_dim query values and head_dim gate values.
+void emit_attention(StepList& s, const ModelConfig& c, const LayerWeights& w, const Weight& freqs,
+                    const Activations& a, uint32_t state) {
+    s.gemv(w[Role::attn_q], a.h, a.q_gate);
+    s.gemv(w[Role::attn_k], a.h, a.k);
+    s.gemv(w[Role::attn_v], a.h, a.v);
+    s.head_norm(a.q_gate, w[Role::attn_q_norm], c.rms_eps, c.n_heads, 2 * c.head_dim, a.q);
+    s.head_norm(a.k, w[Role::attn_k_norm], c.rms_eps, c.n_kv_heads, c.head_dim, a.k);
+    s.rope(a.q, freqs, c.n_heads);
+    s.rope(a.k, freqs, c.n_kv_heads);
+    s.kv_write(a.k, a.v, state);
+    s.attend(a.q, c.n_heads, state, a.attn);
+    s.output_gate(a.attn, a.q_gate, c.n_heads, 2 * c.head_dim, c.head_dim, a.attn);
+    s.gemv_residual(w[Role::attn_o], a.attn, a.x);
+}
+
+void emit_delta_net(StepList& s, const ModelConfig& c, const LayerWeights& w, const Activations& a,
+                    uint32_t state) {
+    s.gemv(w[Role::delta_qkv], a.h, a.m);
+    s.gemv(w[Role::delta_z], a.h, a.z);
+    s.gemv(w[Role::delta_b], a.h, a.b);
+    s.gemv(w[Role::delta_a], a.h, a.a);
+    s.conv_silu(a.m, w[Role::delta_conv], state, a.qkv);
+    s.delta_norm_qk(a.qkv, state);
+    s.delta_gates(a.a, a.b, w[Role::delta_decay], w[Role::delta_dt_bias], a.g, a.beta);
+    s.delta_rule(a.qkv, a.g, a.beta, state, a.o);
+    s.gated_norm(a.o, a.z, w[Role::delta_norm], c.rms_eps, c.value_heads, a.o);
+    s.gemv_residual(w[Role::delta_out], a.o, a.x);
+}
+
+void emit_layer(StepList& s, const ModelConfig& c, const LayerWeights& w, const LayerWeights& model,
+                const Activations& a, LayerPlace place) {
+    s.rmsnorm(a.x, w[Role::attn_norm], c.rms_eps, a.h);
+    if (place.kind == LayerKind::full_attention)
+        emit_attention(s, c, w, model[Role::rope_freqs], a, place.state);
+    else
+        emit_delta_net(s, c, w, a, place.state);
+    emit_ffn(s, c, w, a);
+}
+
+}  // namespace
+
+Architecture qwen35() {
+    return {"qwen3.5",   kModelTypes, kIgnored,      /*may_spill=*/true,
+            read_config, kTensors,    declare_slots, emit_layer};
+}
+
+}  // namespace hf

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "libcore/arch/arch.h"
+#include "libcore/arch/architectures.h"
+#include "libcore/arch/config_fields.h"
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+const Architecture kArchitectures[] = {
+    qwen35(),
+};
+
+}  // namespace
+
+std::span<const Architecture> architectures() {
+    return kArchitectures;
+}
+
+const Architecture& architecture_of(const ModelFile& file) {
+    const ConfigFields fields(file.path + "/config.json", file.config);
+    const std::string found = fields.text("model_type", "");
+    std::string known;
+    for (const Architecture& arch : kArchitectures) {
+        if (std::ranges::find(arch.model_types, found) != arch.model_types.end()) return arch;
+        for (const std::string_view type : arch.model_types)
+            known += fmt::format("{}{}", known.empty() ? "" : ", ", type);
+    }
+    throw Error(
+        fmt::format("{}: model_type is '{}'; this build runs: {}", file.path, found, known));
+}
+
+const Weight& LayerWeights::operator[](Role role) const {
+    const Weight* weight = by_role[size_t(role)];
+    HF_ASSERT(weight != nullptr);
+    return *weight;
+}
+
+uint32_t ModelConfig::count(LayerKind kind) const {
+    return uint32_t(std::ranges::count(layers, kind));
+}
+
+StateSpec state_spec(const ModelConfig& c) {
+    StateSpec spec;
+    spec.kv_layers = c.count(LayerKind::full_attention);
+    spec.kv_heads = c.n_kv_heads;
+    spec.head_dim = c.head_dim;
+    spec.delta_layers = c.count(LayerKind::linear_attention);
+    spec.key_heads = c.key_heads;
+    spec.value_heads = c.value_heads;
+    spec.key_dim = c.key_dim;
+    spec.value_dim = c.value_dim;
+    spec.conv_kernel = c.conv_kernel;
+    spec.head_order = c.head_order;
+    return spec;
+}
+
+std::vector<float> rope_frequencies(const ModelConfig& c) {
+    std::vector<float> f(c.rotary_dim / 2);
+    for (size_t i = 0; i < f.size(); ++i)
+        f[i] = float(std::pow(c.rope_theta, -2.0 * double(i) / double(c.rotary_dim)));
+    return f;
+}
+
+}  // namespace hf

@@ -1,0 +1,126 @@
+#include "libcore/exec/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "libcore/base/error.h"
+#include "libcore/exec/lower_rotations.h"
+#include "libcore/ops/run_steps.h"
+
+namespace hf {
+namespace {
+
+StateLayout lay_out(const Model& model, const SessionOptions& options) {
+    if (options.max_seq < 1 || options.max_seq > model.config.max_positions)
+        throw Error(fmt::format("memory.max_seq = {}: {} takes 1 to {} tokens", options.max_seq,
+                                model.file->path, model.config.max_positions),
+                    Fault::usage);
+    return lay_out_state(model.state, *options.kv, options.max_seq,
+                         std::min(options.max_seq, Session::kMaxTokens));
+}
+
+StepList commit_steps(const StateSpec& state) {
+    StepList list;
+    for (uint32_t i = 0; i < state.delta_layers; ++i) {
+        list.conv_commit(i);
+        list.delta_commit(i);
+    }
+    return list;
+}
+
+}  // namespace
+
+Session::Session(const Model& model, Device& device, const SessionOptions& options)
+    : model_(model),
+      device_(device),
+      layout_(lay_out(model, options)),
+      arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
+      state_(device.allocate(layout_.bytes, Residency::device)),
+      arena_(device.allocate(arena_layout_.floats * sizeof(float), Residency::device)),
+      steps_(lower_rotations(model.steps.steps)),
+      commit_steps_(commit_steps(model.state)),
+      logits_(uint64_t(options.max_logits) * model.config.vocab) {}
+
+Tokens Session::tokens(uint32_t count) const {
+    Tokens t;
+    t.count = count;
+    t.pos = length_;
+    t.arena = reinterpret_cast<float*>(arena_.writable());
+    t.arena_layout = &arena_layout_;
+    t.state = state_.writable();
+    t.state_layout = &layout_;
+    return t;
+}
+
+void Session::run(std::span<const Step> steps, const Tokens& tokens) {
+    device_.submit(steps, tokens);
+    device_.wait();
+    bytes_moved_ += hf::bytes_moved(steps, tokens);
+}
+
+std::span<const float> Session::forward(std::span<const int32_t> ids,
+                                        std::span<const uint32_t> logit_rows) {
+    const uint32_t vocab = model_.config.vocab;
+    HF_ASSERT(!ids.empty() && ids.size() <= kMaxTokens);
+    HF_ASSERT(logit_rows.size() * vocab <= logits_.size());
+    if (ids.size() > room())
+        throw Error(fmt::format("{} tokens do not fit: {} of {} are used; raise memory.max_seq",
+                                ids.size(), length_, layout_.max_seq),
+                    Fault::refused);
+    for (const int32_t id : ids)
+        if (id < 0 || uint32_t(id) >= vocab)
+            throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocab));
+
+    cached_ids_.resize(length_);
+    cached_ids_.insert(cached_ids_.end(), ids.begin(), ids.end());
+    pending_ = uint32_t(ids.size());
+    Tokens t = tokens(pending_);
+    t.ids = ids.data();
+    t.logit_count = uint32_t(logit_rows.size());
+    t.logit_rows = logit_rows.data();
+    run(steps_, t);
+    const std::span<float> wanted(logits_.data(), logit_rows.size() * vocab);
+    device_.download(arena_, arena_layout_.offset[model_.logits.id] * sizeof(float),
+                     std::as_writable_bytes(wanted));
+    return wanted;
+}
+
+void Session::commit(uint32_t n) {
+    HF_ASSERT(n <= pending_);
+    if (n > 0) run(commit_steps_.steps, tokens(n));
+    length_ += n;
+    pending_ = 0;
+}
+
+Checkpoint Session::checkpoint() const {
+    return {{cached_ids_.begin(), cached_ids_.begin() + length_}, read_recurrent()};
+}
+
+void Session::restore(const Checkpoint& checkpoint) {
+    const size_t n = checkpoint.ids.size();
+    if (n > cached_ids_.size() ||
+        !std::equal(checkpoint.ids.begin(), checkpoint.ids.end(), cached_ids_.begin()))
+        throw Error(
+            fmt::format("a checkpoint of {} tokens cannot be restored: its keys and values "
+                        "have been overwritten",
+                        n));
+    device_.upload(state_, 0, checkpoint.recurrent);
+    length_ = uint32_t(n);
+    pending_ = 0;
+}
+
+std::vector<float> Session::read_slot(Slot slot, uint32_t rows) const {
+    std::vector<float> values(uint64_t(rows) * slot.width);
+    device_.download(arena_, arena_layout_.offset[slot.id] * sizeof(float),
+                     std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
+std::vector<std::byte> Session::read_recurrent() const {
+    std::vector<std::byte> bytes(layout_.recurrent_bytes);
+    device_.download(state_, 0, bytes);
+    return bytes;
+}
+
+}  // namespace hf

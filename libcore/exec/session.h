@@ -1,0 +1,82 @@
+// Session: one conversation with a model: its state, its activations, and where it stands.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "libcore/device/device.h"
+#include "libcore/load/model.h"
+
+namespace hf {
+
+struct SessionOptions {
+    uint32_t max_seq = 0;        // tokens that fit; at most the model's maximum
+    const KvType* kv = nullptr;  // how keys and values are stored
+    uint32_t max_logits = 1;     // rows of logits in one pass
+};
+
+/// A point to come back to: the recurrent state after `ids`, in host memory.
+struct Checkpoint {
+    std::vector<int32_t> ids;
+    std::vector<std::byte> recurrent;
+};
+
+class Session {
+  public:
+    /// Tokens in one pass, and the grid on which prompts are cut (see run/prompt.h).
+    static constexpr uint32_t kMaxTokens = 64;
+
+    /// Allocates slab and arena on the device; both outlive neither model nor device.
+    /// Errors  hf::Error when max_seq exceeds the model's maximum, the cache type does not fit, or
+    ///         memory runs out
+    Session(const Model& model, Device& device, const SessionOptions& options);
+
+    /// Runs ids as the tokens behind the committed ones and returns logits (logit_rows, vocab) of
+    /// those named, valid until the next call. The state does not move until commit(): a second
+    /// forward() starts from the same place and overwrites the pending rows.
+    ///
+    /// ids         1 .. kMaxTokens, and no more than room()
+    /// logit_rows  ascending indices into ids, at most max_logits
+    /// Errors      hf::Error for an id outside the vocabulary or more tokens than room()
+    std::span<const float> forward(std::span<const int32_t> ids,
+                                   std::span<const uint32_t> logit_rows);
+
+    /// Makes the first n tokens of the last forward() real; the others are forgotten.
+    void commit(uint32_t n);
+
+    uint32_t length() const { return length_; }  // committed tokens
+    uint32_t room() const { return layout_.max_seq - length_; }
+    std::span<const int32_t> ids() const { return {cached_ids_.data(), length_}; }
+    uint64_t bytes_moved() const { return bytes_moved_; }  // by all passes so far
+    const Model& model() const { return model_; }
+
+    Checkpoint checkpoint() const;
+    /// Goes back to a checkpoint of this session, or forward again.
+    /// Errors  hf::Error when the cache no longer holds that checkpoint's tokens
+    void restore(const Checkpoint& checkpoint);
+
+    /// Rows [0, rows) of a slot as the last pass left them. For taps and tests.
+    std::vector<float> read_slot(Slot slot, uint32_t rows) const;
+    /// The committed recurrent state and how it is laid out. For tests.
+    std::vector<std::byte> read_recurrent() const;
+    const StateLayout& state_layout() const { return layout_; }
+
+  private:
+    const Model& model_;
+    Device& device_;
+    StateLayout layout_;
+    ArenaLayout arena_layout_;
+    Buffer state_, arena_;
+    std::vector<Step> steps_;  // the model's, after all passes over the list
+    StepList commit_steps_;
+    std::vector<float> logits_;
+    std::vector<int32_t> cached_ids_;  // whose keys and values the cache rows hold
+    uint32_t length_ = 0, pending_ = 0;
+    uint64_t bytes_moved_ = 0;
+
+    Tokens tokens(uint32_t count) const;
+    void run(std::span<const Step> steps, const Tokens& tokens);
+};
+
+}  // namespace hf

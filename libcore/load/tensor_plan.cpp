@@ -1,0 +1,128 @@
+#include "libcore/load/tensor_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+/// Dims without those of size 1, so that (C, 1, K) and (C, K), or (1, N) and (N), compare equal.
+std::vector<uint64_t> squeezed(std::span<const uint64_t> dims) {
+    std::vector<uint64_t> kept;
+    for (const uint64_t dim : dims)
+        if (dim != 1) kept.push_back(dim);
+    return kept;
+}
+
+struct Finder {
+    const ModelFile& file;
+    const Architecture& arch;
+    const ModelConfig& config;
+    std::string prefix;  // before "embed_tokens.weight"
+    std::set<std::string_view> claimed;
+    std::vector<PlannedTensor> plan;
+
+    std::string where() const { return file.path; }
+
+    void find_prefix() {
+        for (const char* candidate : {"model.language_model.", "model.", ""}) {
+            prefix = candidate;
+            if (file.find(prefix + "embed_tokens.weight")) return;
+        }
+        throw Error(
+            fmt::format("{}: no tensor 'embed_tokens.weight' under 'model.language_model.', "
+                        "'model.' or no prefix; this is not a whole {} model",
+                        where(), arch.name));
+    }
+
+    /// The head is outside the prefix in published files, inside it in some others.
+    const TensorView* find_head(const TensorRow& row) const {
+        for (const std::string& before : {std::string(), prefix, std::string("model.")})
+            if (const TensorView* t = file.find(before + std::string(row.hf_name))) return t;
+        return nullptr;
+    }
+
+    void check(const TensorView& t, const TensorRow& row, Shape shape) const {
+        const uint64_t want[] = {shape.rows, shape.cols};
+        if (squeezed({t.dims.data(), t.n_dims}) != squeezed(want))
+            throw Error(fmt::format(
+                "{}: tensor '{}' has shape ({}), but config.json asks for "
+                "({}, {}); the two do not belong together",
+                where(), t.name, fmt::join(t.dims.begin(), t.dims.begin() + t.n_dims, ", "),
+                shape.rows, shape.cols));
+        if (!t.codec)
+            throw Error(
+                fmt::format("{}: tensor '{}' has type {}, which is not a weight format of "
+                            "this build (docs/formats.md lists them)",
+                            where(), t.name, t.dtype));
+        if (row.use == Use::matrix && shape.cols % t.codec->group != 0)
+            throw Error(
+                fmt::format("{}: tensor '{}' has rows of {} values, but format {} needs a "
+                            "multiple of {}",
+                            where(), t.name, shape.cols, t.codec->name, t.codec->group));
+    }
+
+    void take(const TensorRow& row, const TensorView* t, const std::string& name, uint32_t layer) {
+        if (!t)
+            throw Error(fmt::format("{}: tensor '{}' is missing; {} of {} layers needs it", where(),
+                                    name, arch.name, config.n_layers));
+        const Shape shape = row.shape(config);
+        check(*t, row, shape);
+        claimed.insert(t->name);
+        plan.push_back({&row, t, layer, shape});
+    }
+
+    void find_model_tensors() {
+        for (const TensorRow& row : arch.tensors) {
+            if (row.in != In::model) continue;
+            const std::string name = prefix + std::string(row.hf_name);
+            const TensorView* t = row.role == Role::head ? find_head(row) : file.find(name);
+            if (t || row.role != Role::head) take(row, t, name, Step::kNoLayer);
+        }
+    }
+
+    void find_layer_tensors(uint32_t layer) {
+        for (const TensorRow& row : arch.tensors) {
+            const bool has =
+                row.in == In::every_layer ||
+                (row.in == In::full_layers && config.layers[layer] == LayerKind::full_attention) ||
+                (row.in == In::linear_layers &&
+                 config.layers[layer] == LayerKind::linear_attention);
+            if (!has) continue;
+            const std::string name = fmt::format("{}layers.{}.{}", prefix, layer, row.hf_name);
+            take(row, file.find(name), name, layer);
+        }
+    }
+
+    /// A tensor that nobody reads may change what the model computes: better to stop.
+    void refuse_strangers() const {
+        for (const TensorView& t : file.tensors) {
+            const auto starts = [&](std::string_view p) { return t.name.starts_with(p); };
+            if (claimed.contains(t.name) || std::ranges::any_of(arch.ignored, starts)) continue;
+            throw Error(
+                fmt::format("{}: tensor '{}' is not part of {} as this build knows it; "
+                            "config.json may name fewer layers than the file holds",
+                            where(), t.name, arch.name));
+        }
+    }
+};
+
+}  // namespace
+
+std::vector<PlannedTensor> plan_tensors(const ModelFile& file, const Architecture& arch,
+                                        const ModelConfig& config) {
+    Finder finder{file, arch, config, {}, {}, {}};
+    finder.find_prefix();
+    finder.find_model_tensors();
+    for (uint32_t layer = 0; layer < config.n_layers; ++layer) finder.find_layer_tensors(layer);
+    finder.refuse_strangers();
+    return std::move(finder.plan);
+}
+
+}  // namespace hf
