@@ -25,6 +25,9 @@ enum class Role : uint8_t {
     attn_o,
     attn_q_norm,
     attn_k_norm,
+    attn_q_bias,
+    attn_k_bias,
+    attn_v_bias,
     delta_qkv,
     delta_z,
     delta_b,
@@ -64,6 +67,7 @@ struct TensorRow {
 struct LayerWeights {
     std::array<const Weight*, size_t(Role::count_)> by_role{};
     const Weight& operator[](Role role) const;
+    bool has(Role role) const { return by_role[size_t(role)] != nullptr; }
 };
 
 /// The activations that layers share; slots of absent kinds of layers do not exist.
@@ -107,7 +111,8 @@ const Architecture& architecture_of(const ModelFile& file);
 /// What sessions of such a model must remember.
 StateSpec state_spec(const ModelConfig& config);
 
-/// f_i = theta^(-2i / rotary_dim), i below rotary_dim / 2, formed in double and rounded once.
+/// f_i = theta^(-2i / rotary_dim), i below rotary_dim / 2, scaled as the config says; formed in
+/// double and rounded once.
 std::vector<float> rope_frequencies(const ModelConfig& config);
 
 }  // namespace hf

@@ -5,6 +5,9 @@
 
 namespace hf {
 
+Architecture llama();  // dense.cpp
+Architecture qwen2();
+Architecture qwen3();
 Architecture qwen35();  // qwen35.cpp
 
 }  // namespace hf

@@ -6,10 +6,18 @@
 #include <vector>
 
 #include "libcore/model/state.h"
+#include "libcore/model/steps.h"
 
 namespace hf {
 
 enum class LayerKind : uint8_t { full_attention, linear_attention };
+
+/// Longer contexts by slower turns, as Llama 3.1 does it. A factor of 1 changes nothing.
+/// Source  rope_type "llama3" of Hugging Face's configurations
+struct RopeScaling {
+    double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
+    double original_positions = 8192;
+};
 
 struct ModelConfig {
     std::string model_type;  // as the file spells it
@@ -23,6 +31,8 @@ struct ModelConfig {
     uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
     uint32_t rotary_dim = 0;  // turned dims of a head, even
     double rope_theta = 0;
+    RopeScaling rope_scaling;
+    RopePairs rope_pairs = RopePairs::half_split;
 
     // linear attention (gated delta net)
     uint32_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, conv_kernel = 0;

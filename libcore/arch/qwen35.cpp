@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include "libcore/arch/architectures.h"
-#include "libcore/arch/config_fields.h"
+#include "libcore/arch/common_config.h"
 #include "libcore/arch/emit_ffn.h"
-#include "libcore/base/error.h"
 
 namespace hf {
 namespace {
@@ -72,29 +71,6 @@ std::vector<LayerKind> read_layers(const ConfigFields& f, uint32_t n_layers) {
     return layers;
 }
 
-void read_attention(const ConfigFields& f, ModelConfig& c) {
-    c.n_heads = f.uint("num_attention_heads", 1, 1024, 16);
-    c.n_kv_heads = f.uint("num_key_value_heads", 1, 1024, 4);
-    c.head_dim = f.uint("head_dim", 2, 512, 256);
-    if (c.n_heads % c.n_kv_heads != 0 || c.n_heads / c.n_kv_heads > 64)
-        f.fail("num_attention_heads", fmt::format("is {}; it must be 1 to 64 times "
-                                                  "num_key_value_heads, which is {}",
-                                                  c.n_heads, c.n_kv_heads));
-    const double share = f.number("partial_rotary_factor", 0, 1,
-                                  f.number("rope_parameters.partial_rotary_factor", 0, 1, 0.25));
-    c.rotary_dim = uint32_t(double(c.head_dim) * share);
-    if (c.rotary_dim < 2 || c.rotary_dim % 2 != 0)
-        f.fail("partial_rotary_factor",
-               fmt::format("is {}: {} of {} dims would turn; it must be an "
-                           "even number, at least 2",
-                           share, c.rotary_dim, c.head_dim));
-    c.rope_theta =
-        f.number("rope_parameters.rope_theta", 1, 1e12, f.number("rope_theta", 1, 1e12, 1e7));
-    const std::string rope = f.text("rope_parameters.rope_type", "default");
-    if (rope != "default")
-        f.fail("rope_parameters.rope_type", fmt::format("is '{}'; this build knows default", rope));
-}
-
 void read_delta_net(const ConfigFields& f, ModelConfig& c) {
     c.key_heads = f.uint("linear_num_key_heads", 1, 1024, 16);
     c.value_heads = f.uint("linear_num_value_heads", 1, 1024, 32);
@@ -107,23 +83,22 @@ void read_delta_net(const ConfigFields& f, ModelConfig& c) {
                                                      c.value_heads, c.key_heads));
 }
 
+/// Defaults are those of Hugging Face's Qwen3_5 class.
+constexpr ConfigDefaults kDefaults = {.vocab = 248320,
+                                      .dim = 4096,
+                                      .ffn_dim = 12288,
+                                      .n_layers = 32,
+                                      .n_heads = 16,
+                                      .n_kv_heads = 4,
+                                      .head_dim = 256,
+                                      .max_positions = 262144,
+                                      .rope_theta = 1e7,
+                                      .rotary_share = 0.25};
+
 ModelConfig read_config(const ModelFile& file) {
     const ConfigFields f(file.path + "/config.json", file.config);
-    ModelConfig c;
-    c.model_type = f.text("model_type", "");
-    c.vocab = f.uint("vocab_size", 1, 1 << 24, 248320);
-    c.dim = f.uint("hidden_size", 1, 1 << 20, 4096);
-    c.ffn_dim = f.uint("intermediate_size", 1, 1 << 20, 12288);
-    c.n_layers = f.uint("num_hidden_layers", 1, 1024, 32);
-    c.max_positions = f.uint("max_position_embeddings", 1, 1 << 24, 262144);
-    c.rms_eps = float(f.number("rms_norm_eps", 0, 1, 1e-6));
-    c.eos_ids = f.ids("eos_token_id");
-    if (f.text("hidden_act", "silu") != "silu")
-        f.fail("hidden_act", "is '" + f.text("hidden_act", "") + "'; this build knows silu");
-    if (f.boolean("attention_bias", false))
-        f.fail("attention_bias", "is true; this build knows Qwen3.5 without biases");
+    ModelConfig c = read_common(f, kDefaults);
     c.layers = read_layers(f, c.n_layers);
-    read_attention(f, c);
     read_delta_net(f, c);
     return c;
 }
@@ -162,8 +137,8 @@ void emit_attention(StepList& s, const ModelConfig& c, const LayerWeights& w, co
     s.gemv(w[Role::attn_v], a.h, a.v);
     s.head_norm(a.q_gate, w[Role::attn_q_norm], c.rms_eps, c.n_heads, 2 * c.head_dim, a.q);
     s.head_norm(a.k, w[Role::attn_k_norm], c.rms_eps, c.n_kv_heads, c.head_dim, a.k);
-    s.rope(a.q, freqs, c.n_heads);
-    s.rope(a.k, freqs, c.n_kv_heads);
+    s.rope(a.q, freqs, c.n_heads, c.rope_pairs);
+    s.rope(a.k, freqs, c.n_kv_heads, c.rope_pairs);
     s.kv_write(a.k, a.v, state);
     s.attend(a.q, c.n_heads, state, a.attn);
     s.output_gate(a.attn, a.q_gate, c.n_heads, 2 * c.head_dim, c.head_dim, a.attn);

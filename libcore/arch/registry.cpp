@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include "libcore/arch/arch.h"
@@ -13,6 +14,9 @@ namespace hf {
 namespace {
 
 const Architecture kArchitectures[] = {
+    llama(),
+    qwen2(),
+    qwen3(),
     qwen35(),
 };
 
@@ -60,10 +64,25 @@ StateSpec state_spec(const ModelConfig& c) {
     return spec;
 }
 
+namespace {
+
+/// Slow turns become slower by the factor, fast ones stay, and those between are blended by how
+/// often they turn within the original context.
+double scaled(double f, const RopeScaling& s) {
+    const double turns = s.original_positions * f / (2 * std::numbers::pi);
+    if (turns > s.high_freq_factor) return f;
+    if (turns < s.low_freq_factor) return f / s.factor;
+    const double share = (turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+    return (1 - share) * f / s.factor + share * f;
+}
+
+}  // namespace
+
 std::vector<float> rope_frequencies(const ModelConfig& c) {
     std::vector<float> f(c.rotary_dim / 2);
     for (size_t i = 0; i < f.size(); ++i)
-        f[i] = float(std::pow(c.rope_theta, -2.0 * double(i) / double(c.rotary_dim)));
+        f[i] = float(scaled(std::pow(c.rope_theta, -2.0 * double(i) / double(c.rotary_dim)),
+                            c.rope_scaling));
     return f;
 }
 

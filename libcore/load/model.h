@@ -38,8 +38,8 @@ struct Model {
 };
 
 struct LoadOptions {
-    /// Layers whose output, the residual stream behind them, is copied to Model::taps in this order;
-    /// kTapEmbedding is the stream before the first layer.
+    /// Layers whose output, the residual stream behind them, is copied to Model::taps in this
+    /// order; kTapEmbedding is the stream before the first layer.
     std::vector<uint32_t> tap_layers;
     static constexpr uint32_t kTapEmbedding = Step::kNoLayer;
 };

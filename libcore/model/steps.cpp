@@ -57,11 +57,17 @@ void StepList::head_norm(Slot in, const Weight& w, float eps, uint32_t heads, ui
     step.params.stride = stride;
 }
 
-void StepList::rope(Slot x, const Weight& freqs, uint32_t heads) {
+void StepList::add_bias(const Weight& bias, Slot x) {
+    HF_ASSERT(bias.shape.cols == x.width);
+    add(Op::add_bias, {x}, {x}, &bias);
+}
+
+void StepList::rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs) {
     Step& step = add(Op::rope, {x}, {x}, &freqs);
     step.params.heads = heads;
     step.params.head_dim = x.width / heads;
     step.params.rotary = uint32_t(2 * freqs.shape.cols);
+    step.params.pairs = pairs;
     HF_ASSERT(step.params.rotary <= step.params.head_dim);
 }
 

@@ -19,8 +19,9 @@ enum class Op : uint8_t {
     rmsnorm,        // out = in / rms(in) * w
     gemv,           // out = w in
     gemv_residual,  // out = out + w in
+    add_bias,       // out = out + w, in place
     head_norm,      // rmsnorm per head; the input's heads may be strided
-    rope,           // rotates pairs (i, i + rotary/2) of each head by pos * w[i], in place
+    rope,           // rotates pairs of each head by pos * w[i], in place
     kv_write,       // cache rows of this pass = in[0] (k), in[1] (v)
     attend,         // out = softmax(q K^T / sqrt(head_dim)) V over the cache
     output_gate,    // out = in[0] * sigmoid(in[1]); the gate's heads may be strided
@@ -35,6 +36,10 @@ enum class Op : uint8_t {
     count_,
 };
 
+/// Which dims of a head turn together: (i, i + rotary/2), or (2i, 2i + 1) where a converter
+/// permuted the rows of q and k for it (llama in GGUF).
+enum class RopePairs : uint8_t { half_split, adjacent };
+
 /// Numbers that belong to a step. An op reads the fields that its row in the table names.
 struct OpParams {
     float eps = 0;       // rmsnorm, head_norm, gated_norm
@@ -43,7 +48,8 @@ struct OpParams {
     uint32_t stride = 0;  // head_norm: between heads of the input; output_gate: of the gate
     uint32_t offset = 0;  // head_norm, output_gate: first column in a head; copy: in the output
     uint32_t rotary = 0;  // rope: dims that turn, from the start of each head
-    uint32_t state = 0;   // which attention or delta layer of the slab
+    RopePairs pairs = RopePairs::half_split;  // rope
+    uint32_t state = 0;                       // which attention or delta layer of the slab
 };
 
 struct Step {
@@ -70,7 +76,8 @@ struct StepList {
     void gemv(const Weight& w, Slot in, Slot out);
     void gemv_residual(const Weight& w, Slot in, Slot residual);
     void head_norm(Slot in, const Weight& w, float eps, uint32_t heads, uint32_t stride, Slot out);
-    void rope(Slot x, const Weight& freqs, uint32_t heads);
+    void add_bias(const Weight& bias, Slot x);
+    void rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs);
     void kv_write(Slot k, Slot v, uint32_t state);
     void attend(Slot q, uint32_t heads, uint32_t state, Slot out);
     void output_gate(Slot x, Slot gate, uint32_t heads, uint32_t stride, uint32_t offset, Slot out);

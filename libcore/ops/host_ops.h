@@ -18,6 +18,7 @@ HF_HOST_FN(gemv_residual);
 HF_HOST_FN(take_rows);
 HF_HOST_FN(copy);
 HF_HOST_FN(rmsnorm);
+HF_HOST_FN(add_bias);
 HF_HOST_FN(head_norm);
 HF_HOST_FN(rope);
 HF_HOST_FN(output_gate);

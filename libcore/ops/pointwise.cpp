@@ -47,11 +47,20 @@ void head_norm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t p
     });
 }
 
-/// Half-split pairs (i, i + rotary/2), as in Hugging Face's layout of every model here. The angle
-/// is formed in double: at position 262143 a float product would be off by 0.01.
+void add_bias(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const Range rows = piece(tokens.rows(step.in[0]), part, parts);
+    for (uint64_t t = rows.begin; t < rows.end; ++t) {
+        float* x = tokens.row(step.out[0], t);
+        for (uint32_t i = 0; i < step.out[0].width; ++i) x[i] += step.w->values()[i];
+    }
+}
+
+/// The angle is formed in double: at position 262143 a float product would be off by 0.01.
 void rope(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const OpParams& p = step.params;
     const uint32_t half = p.rotary / 2;
+    const bool adjacent = p.pairs == RopePairs::adjacent;
+    const uint32_t stride = adjacent ? 2 : 1, partner = adjacent ? 1 : half;
     const Range rows = piece(tokens.rows(step.in[0]), part, parts);
     for (uint64_t t = rows.begin; t < rows.end; ++t) {
         float* x = tokens.row(step.out[0], t);
@@ -59,8 +68,8 @@ void rope(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
             const double angle = double(tokens.pos + t) * double(step.w->values()[i]);
             const float c = float(std::cos(angle)), s = float(std::sin(angle));
             for (uint32_t h = 0; h < p.heads; ++h) {
-                float& a = x[h * p.head_dim + i];
-                float& b = x[h * p.head_dim + i + half];
+                float& a = x[h * p.head_dim + i * stride];
+                float& b = x[h * p.head_dim + i * stride + partner];
                 const float turned = a * c - b * s;
                 b = b * c + a * s;
                 a = turned;

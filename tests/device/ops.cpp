@@ -275,7 +275,7 @@ TEST_CASE("rope: turns half-split pairs by the angle of the position and leaves 
     w.buffer = bench.device.allocate(16, Residency::device);
     bench.device.upload(w.buffer, 0, std::as_bytes(std::span(freqs)));
     StepList list;
-    list.rope(x, w, 2);
+    list.rope(x, w, 2, RopePairs::half_split);
     for (const uint32_t pos : {0u, 1u, 1000u, 262143u}) {
         const auto before = random_floats(3 * x.width, pos);
         const Tokens t = bench.pass(pos, 3);

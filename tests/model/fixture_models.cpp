@@ -30,7 +30,7 @@ std::vector<T> expected(const std::string& folder, const char* name) {
     return values;
 }
 
-void check_close(const char* what, std::span<const float> got, std::span<const float> want) {
+void check_close(const std::string& what, std::span<const float> got, std::span<const float> want) {
     const float worst = worst_difference(got, want);
     MESSAGE(what << ": worst difference " << worst);
     CHECK(worst <= kTolerance);

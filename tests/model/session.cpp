@@ -167,7 +167,8 @@ TEST_CASE("session: f16 and q8 caches move logits by no more than twice their pr
             const auto want = run_ids(exact.session, ids, sizes);
             const float worst = worst_difference(run_ids(packed.session, ids, sizes), want);
             const float largest = *std::ranges::max_element(want);
-            MESSAGE(c.kv << ": worst difference " << worst << " of " << 2 * c.step * largest);
+            MESSAGE(std::string(c.kv)
+                    << ": worst difference " << worst << " of " << 2 * c.step * largest);
             CHECK(worst <= 2 * c.step * largest);
             CHECK(worst > 0);
         }
