@@ -12,9 +12,15 @@ foreach(sanitizer IN LISTS HF_SANITIZE)
     target_link_options(hf_flags INTERFACE -fsanitize=${sanitizer})
 endforeach()
 
-# hf_library(NAME FILES a.cpp ... LIBS target ...): a leaf.
+# hf_library(NAME FILES a.cpp ... LIBS target ...): a leaf. Without FILES it is headers only.
 function(hf_library name)
     cmake_parse_arguments(arg "" "" "FILES;LIBS" ${ARGN})
+    if(NOT arg_FILES)
+        add_library(${name} INTERFACE)
+        target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+        target_link_libraries(${name} INTERFACE ${arg_LIBS})
+        return()
+    endif()
     add_library(${name} STATIC ${arg_FILES})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE hf_flags)
