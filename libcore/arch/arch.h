@@ -17,7 +17,8 @@ enum class Role : uint8_t {
     embedding,
     final_norm,
     head,
-    rope_freqs,
+    rope_freqs,     // made at load
+    rope_divisors,  // what a GGUF file has instead of rope scaling
     attn_norm,
     attn_q,
     attn_k,
@@ -57,10 +58,12 @@ enum class Change : uint8_t { none, plus_one, neg_exp };
 struct TensorRow {
     Role role;
     In in;
-    std::string_view hf_name;  // behind the prefix and "layers.N."
+    std::string_view hf_name;    // behind the prefix and "layers.N."; empty: never there
+    std::string_view gguf_name;  // behind "blk.N."
     Use use;
     Change change;
     Shape (*shape)(const ModelConfig&);  // of the whole tensor; extra dims of size 1 are ignored
+    bool is_optional = false;
 };
 
 /// Weights by role; null where a layer has none.
@@ -93,6 +96,7 @@ struct LayerPlace {
 struct Architecture {
     std::string_view name;
     std::span<const std::string_view> model_types;  // "model_type" in config.json
+    std::string_view gguf_name;                     // "general.architecture"
     std::span<const std::string_view> ignored;  // prefixes of tensors that are not the text model
     bool may_spill;
     ModelConfig (*read_config)(const ModelFile&);
@@ -107,6 +111,9 @@ std::span<const Architecture> architectures();
 /// The architecture of a model.
 /// Errors  hf::Error naming the model_type found and the known ones
 const Architecture& architecture_of(const ModelFile& file);
+
+/// Where a model's configuration stands, for messages.
+std::string config_label(const ModelFile& file);
 
 /// What sessions of such a model must remember.
 StateSpec state_spec(const ModelConfig& config);

@@ -1,8 +1,12 @@
 // What the config.json files of all architectures have in common.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "libcore/arch/config_fields.h"
 #include "libcore/arch/model_config.h"
+#include "libcore/file/model_file.h"
 
 namespace hf {
 
@@ -20,5 +24,10 @@ struct ConfigDefaults {
 /// or
 ///         asks for something that is not built: biases, another activation, another rope
 ModelConfig read_common(const ConfigFields& fields, const ConfigDefaults& defaults);
+
+/// The same from the keys of a GGUF file, which begin with the architecture's name there
+/// ("llama."). Keys without a default in the format must be there. The vocabulary is counted by the
+/// rows of the embedding; blocks behind the last layer (a draft head) are counted in extra_blocks.
+ModelConfig read_common_gguf(const ModelFile& file, std::string_view arch);
 
 }  // namespace hf

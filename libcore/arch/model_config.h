@@ -23,6 +23,7 @@ struct ModelConfig {
     std::string model_type;  // as the file spells it
     uint32_t vocab = 0;      // rows of the embedding; padding rows included
     uint32_t dim = 0, ffn_dim = 0, n_layers = 0;
+    uint32_t extra_blocks = 0;  // of a GGUF file, behind the layers: a draft head, not run
     uint32_t max_positions = 0;
     float rms_eps = 0;
     std::vector<LayerKind> layers;  // (n_layers)

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,17 +27,28 @@ std::span<const Architecture> architectures() {
     return kArchitectures;
 }
 
+std::string config_label(const ModelFile& file) {
+    return file.path + (file.container == "safetensors" ? "/config.json" : ": config");
+}
+
 const Architecture& architecture_of(const ModelFile& file) {
-    const ConfigFields fields(file.path + "/config.json", file.config);
-    const std::string found = fields.text("model_type", "");
-    std::string known;
+    const bool gguf = file.naming == Naming::gguf;
+    const std::string found =
+        gguf ? file.gguf.text("general.architecture", "")
+             : ConfigFields(config_label(file), file.config).text("model_type", "");
+    std::vector<std::string_view> known;
     for (const Architecture& arch : kArchitectures) {
-        if (std::ranges::find(arch.model_types, found) != arch.model_types.end()) return arch;
-        for (const std::string_view type : arch.model_types)
-            known += fmt::format("{}{}", known.empty() ? "" : ", ", type);
+        const size_t before = known.size();
+        if (gguf)
+            known.push_back(arch.gguf_name);
+        else
+            known.insert(known.end(), arch.model_types.begin(), arch.model_types.end());
+        if (std::find(known.begin() + ptrdiff_t(before), known.end(), found) != known.end())
+            return arch;
     }
-    throw Error(
-        fmt::format("{}: model_type is '{}'; this build runs: {}", file.path, found, known));
+    throw Error(fmt::format("{}: {} is '{}'; this build runs: {}", file.path,
+                            gguf ? "general.architecture" : "model_type", found,
+                            fmt::join(known, ", ")));
 }
 
 const Weight& LayerWeights::operator[](Role role) const {

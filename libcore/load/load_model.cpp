@@ -12,14 +12,13 @@ namespace hf {
 namespace {
 
 /// A tensor's values in float32, in their effective form.
-std::vector<float> effective_values(const PlannedTensor& planned, Naming naming) {
+std::vector<float> effective_values(const PlannedTensor& planned, Values values_of_file) {
     const TensorView& t = *planned.tensor;
     std::vector<float> values(planned.shape.rows * planned.shape.cols);
-    const cpu::WeightView whole{t.bytes.data(), t.shape.rows, t.shape.cols,
-                                t.codec->row_bytes(t.shape.cols), nullptr};
+    const cpu::WeightView whole = view_of(*t.codec, t.bytes.data(), t.shape);
     for (size_t row = 0; row < t.shape.rows; ++row)
         t.codec->cpu.decode_row(whole, row, values.data() + row * t.shape.cols);
-    if (naming == Naming::gguf) return values;  // those files store effective values
+    if (values_of_file == Values::gguf) return values;  // those files store effective values
     for (float& v : values) {
         if (planned.row->change == Change::plus_one) v = 1.0f + v;
         if (planned.row->change == Change::neg_exp) v = -std::exp(v);
@@ -45,12 +44,18 @@ struct Loader {
                           ? upload_weight(device, model.stats, p.tensor->name, *p.tensor->codec,
                                           p.shape, p.tensor->bytes)
                           : upload_vector(device, model.stats, p.tensor->name, p.shape,
-                                          effective_values(p, model.file->naming));
+                                          effective_values(p, model.file->values));
         keep(p.row->role, p.layer, std::move(weight));
     }
 
-    void load_rope() {
-        const std::vector<float> f = rope_frequencies(model.config);
+    /// The frequencies, divided by what the file holds for that.
+    void load_rope(const std::vector<PlannedTensor>& plan) {
+        std::vector<float> f = rope_frequencies(model.config);
+        for (const PlannedTensor& p : plan)
+            if (p.row->role == Role::rope_divisors) {
+                const std::vector<float> divisors = effective_values(p, model.file->values);
+                for (size_t i = 0; i < f.size(); ++i) f[i] /= divisors[i];
+            }
         keep(Role::rope_freqs, Step::kNoLayer,
              upload_vector(device, model.stats, "rope_freqs", {1, f.size()}, f));
     }
@@ -102,8 +107,9 @@ Model load_model(std::shared_ptr<const ModelFile> file, Device& device, const Lo
     model.file = std::move(file);
 
     Loader loader{model, device, {}, std::vector<LayerWeights>(model.config.n_layers)};
-    for (const PlannedTensor& p : plan) loader.load(p);
-    loader.load_rope();
+    for (const PlannedTensor& p : plan)
+        if (p.row->role != Role::rope_divisors) loader.load(p);
+    loader.load_rope(plan);
     emit_steps(model, loader, options.tap_layers);
     model.state = state_spec(model.config);
     log.debug(fmt::format("{}: {}, {} layers, {} tensors, {} bytes of weights ({} in place)",

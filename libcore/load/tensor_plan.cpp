@@ -28,9 +28,14 @@ struct Finder {
     std::set<std::string_view> claimed;
     std::vector<PlannedTensor> plan;
 
-    std::string where() const { return file.path; }
+    bool gguf() const { return file.naming == Naming::gguf; }
+    const std::string& where() const { return file.path; }
+    std::string_view name_of(const TensorRow& row) const {
+        return gguf() ? row.gguf_name : row.hf_name;
+    }
 
     void find_prefix() {
+        if (gguf()) return;
         for (const char* candidate : {"model.language_model.", "model.", ""}) {
             prefix = candidate;
             if (file.find(prefix + "embed_tokens.weight")) return;
@@ -44,7 +49,7 @@ struct Finder {
     /// The head is outside the prefix in published files, inside it in some others.
     const TensorView* find_head(const TensorRow& row) const {
         for (const std::string& before : {std::string(), prefix, std::string("model.")})
-            if (const TensorView* t = file.find(before + std::string(row.hf_name))) return t;
+            if (const TensorView* t = file.find(before + std::string(name_of(row)))) return t;
         return nullptr;
     }
 
@@ -52,7 +57,7 @@ struct Finder {
         const uint64_t want[] = {shape.rows, shape.cols};
         if (squeezed({t.dims.data(), t.n_dims}) != squeezed(want))
             throw Error(fmt::format(
-                "{}: tensor '{}' has shape ({}), but config.json asks for "
+                "{}: tensor '{}' has shape ({}), but the configuration asks for "
                 "({}, {}); the two do not belong together",
                 where(), t.name, fmt::join(t.dims.begin(), t.dims.begin() + t.n_dims, ", "),
                 shape.rows, shape.cols));
@@ -69,6 +74,7 @@ struct Finder {
     }
 
     void take(const TensorRow& row, const TensorView* t, const std::string& name, uint32_t layer) {
+        if (!t && row.is_optional) return;
         if (!t)
             throw Error(fmt::format("{}: tensor '{}' is missing; {} of {} layers needs it", where(),
                                     name, arch.name, config.n_layers));
@@ -80,34 +86,41 @@ struct Finder {
 
     void find_model_tensors() {
         for (const TensorRow& row : arch.tensors) {
-            if (row.in != In::model) continue;
-            const std::string name = prefix + std::string(row.hf_name);
-            const TensorView* t = row.role == Role::head ? find_head(row) : file.find(name);
-            if (t || row.role != Role::head) take(row, t, name, Step::kNoLayer);
+            if (row.in != In::model || name_of(row).empty()) continue;
+            const std::string name = prefix + std::string(name_of(row));
+            take(row, row.role == Role::head ? find_head(row) : file.find(name), name,
+                 Step::kNoLayer);
         }
     }
 
     void find_layer_tensors(uint32_t layer) {
+        const bool is_full = config.layers[layer] == LayerKind::full_attention;
         for (const TensorRow& row : arch.tensors) {
-            const bool has =
-                row.in == In::every_layer ||
-                (row.in == In::full_layers && config.layers[layer] == LayerKind::full_attention) ||
-                (row.in == In::linear_layers &&
-                 config.layers[layer] == LayerKind::linear_attention);
+            const bool has = row.in == In::every_layer ||
+                             row.in == (is_full ? In::full_layers : In::linear_layers);
             if (!has) continue;
-            const std::string name = fmt::format("{}layers.{}.{}", prefix, layer, row.hf_name);
+            const std::string name =
+                fmt::format("{}{}.{}.{}", prefix, gguf() ? "blk" : "layers", layer, name_of(row));
             take(row, file.find(name), name, layer);
         }
+    }
+
+    /// Tensors of something beside the text model: a vision tower, a draft head.
+    bool is_ignored(std::string_view name) const {
+        for (const std::string_view p : arch.ignored)
+            if (name.starts_with(p)) return true;
+        for (uint32_t i = 0; i < config.extra_blocks; ++i)
+            if (name.starts_with(fmt::format("blk.{}.", config.n_layers + i))) return true;
+        return false;
     }
 
     /// A tensor that nobody reads may change what the model computes: better to stop.
     void refuse_strangers() const {
         for (const TensorView& t : file.tensors) {
-            const auto starts = [&](std::string_view p) { return t.name.starts_with(p); };
-            if (claimed.contains(t.name) || std::ranges::any_of(arch.ignored, starts)) continue;
+            if (claimed.contains(t.name) || is_ignored(t.name)) continue;
             throw Error(
                 fmt::format("{}: tensor '{}' is not part of {} as this build knows it; "
-                            "config.json may name fewer layers than the file holds",
+                            "the configuration may name fewer layers than the file holds",
                             where(), t.name, arch.name));
         }
     }
