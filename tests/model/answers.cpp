@@ -126,29 +126,24 @@ TEST_CASE("answers: an interrupt ends a prompt between pieces and an answer betw
     CHECK(cut.ids.size() == 2);
 }
 
-TEST_CASE("answers: a prompt fed in two parts at any point gives the same logits as in one") {
+TEST_CASE("answers: a prompt fed in two calls that meet on the grid has the bits of one call") {
     const auto ids = some_ids(150);
     Loaded whole(demo_model_path());
     const auto want = feed_prompt(whole.session, ids, {}, kNever);
-    for (size_t at : {64, 128}) {  // grid points: the pieces are the same, so are the bits
+    for (size_t at : {64, 128}) {
         Loaded m(demo_model_path());
         feed_prompt(m.session, std::span(ids).first(at), {}, kNever);
         CHECK(feed_prompt(m.session, std::span(ids).subspan(at), {}, kNever) == want);
-    }
-    for (size_t at : {1, 63, 65, 149}) {  // elsewhere sums are grouped differently
-        CAPTURE(at);
-        Loaded m(demo_model_path());
-        feed_prompt(m.session, std::span(ids).first(at), {}, kNever);
-        CHECK(worst_difference(*feed_prompt(m.session, std::span(ids).subspan(at), {}, kNever),
-                               *want) < 1e-3f);
     }
 }
 
 TEST_CASE("answers: perplexity of the evaluation text is the golden one") {
     const Json& eval = golden()["eval"];
-    const auto ids = demo_tokenizer().encode(
-        read_file(demo_model_path() + "/" + eval["file"].get<std::string>()));
-    REQUIRE(ids.size() == eval["tokens"].get<size_t>());
+    auto ids = demo_tokenizer().encode(read_file(demo_model_path() + "/eval.txt"));
+    REQUIRE(ids.size() >= eval["tokens"].get<size_t>());
+    ids.resize(eval["tokens"].get<size_t>());  // as many as the model's context holds
+    const std::vector<int32_t> first = eval["first_ids"];
+    REQUIRE(std::equal(first.begin(), first.end(), ids.begin()));
     Setup setup;
     setup.max_seq = 2048;
     Loaded m(demo_model_path(), setup);

@@ -1,0 +1,94 @@
+#include "libcore/run/prompt.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+[[noreturn]] void refuse_empty() {
+    throw Error("the prompt is empty; write one in quotes, or send it through a pipe",
+                Fault::usage);
+}
+
+}  // namespace
+
+uint32_t piece_size(uint32_t length, size_t left) {
+    const uint32_t to_grid = Session::kMaxTokens - length % Session::kMaxTokens;
+    return uint32_t(std::min<size_t>(to_grid, left));
+}
+
+uint32_t context_size(std::optional<uint32_t> wanted, uint32_t model_most) {
+    return wanted.value_or(std::min(model_most, 8192u));
+}
+
+void check_prompt(std::span<const int32_t> ids, const Session& session) {
+    if (ids.empty()) refuse_empty();
+    if (ids.size() > session.room())
+        throw Error(
+            fmt::format("the prompt has {} tokens, but the context has room for {}; shorten it "
+                        "or raise memory.max_seq (--ctx)",
+                        ids.size(), session.room()),
+            Fault::refused);
+    const uint32_t vocab = session.model().config.vocab;
+    for (int32_t id : ids)
+        if (id < 0 || uint32_t(id) >= vocab)
+            throw Error(
+                fmt::format("the prompt holds token id {}, but the vocabulary has {}", id, vocab),
+                Fault::usage);
+}
+
+std::optional<std::vector<float>> feed_prompt(Session& session, std::span<const int32_t> ids,
+                                              const Progress& progress,
+                                              const std::atomic<bool>& interrupt) {
+    for (size_t done = 0;;) {
+        if (interrupt) return std::nullopt;
+        const uint32_t count = piece_size(session.length(), ids.size() - done);
+        const bool is_last = done + count == ids.size();
+        const uint32_t last_row[] = {count - 1};
+        const auto logits =
+            session.forward(ids.subspan(done, count), std::span(last_row).first(is_last ? 1 : 0));
+        session.commit(count);
+        done += count;
+        if (progress) progress(done, ids.size());
+        if (is_last) return std::vector(logits.begin(), logits.end());
+    }
+}
+
+std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                 const PromptText& prompt) {
+    if (prompt.text.find_first_not_of(" \t\r\n") == std::string::npos) refuse_empty();
+    std::vector<ChatMessage> messages;
+    if (!prompt.system.empty()) messages.push_back({"system", prompt.system, {}});
+    messages.push_back({"user", prompt.text, {}});
+    return tokenizer.encode(render_chat(chat, messages, {true, prompt.thinking}));
+}
+
+std::vector<int32_t> encode_raw(const Tokenizer& tokenizer, std::string_view text) {
+    if (text.empty()) refuse_empty();
+    return tokenizer.encode(text, {.parse_special = true, .add_special = true});
+}
+
+std::vector<int32_t> parse_ids(std::string_view text) {
+    constexpr std::string_view kBetween = ", \t\r\n";
+    std::vector<int32_t> ids;
+    while (true) {
+        text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+        if (text.empty()) return ids;
+        const std::string_view word = text.substr(0, text.find_first_of(kBetween));
+        int32_t id = -1;
+        const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), id);
+        if (fault != std::errc() || end != word.data() + word.size() || id < 0)
+            throw Error(fmt::format("'{}' is not a token id: ids are numbers from 0, as in 1,2,3",
+                                    word.substr(0, 40)),
+                        Fault::usage);
+        ids.push_back(id);
+        text.remove_prefix(word.size());
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,367 @@
+// hf-run as people and scripts meet it: what it prints where, and how it exits.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/data.h"
+#include "tests/tools/process.h"
+
+using namespace hf::test;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+Outcome hf_run(std::vector<std::string> arguments, RunOptions options = {}) {
+    arguments.insert(arguments.begin(), HF_RUN);
+    return run_process(arguments, options);
+}
+
+/// On the demo model, greedy unless the arguments say otherwise.
+Outcome ask(std::vector<std::string> arguments, RunOptions options = {}) {
+    arguments.insert(arguments.begin(), {"-m", demo_model_path(), "--temp", "0"});
+    return hf_run(arguments, options);
+}
+
+std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> list;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) list.push_back(line);
+    return list;
+}
+
+std::vector<Json> objects(const std::string& text) {
+    std::vector<Json> list;
+    for (const std::string& line : lines(text)) list.push_back(Json::parse(line));
+    return list;
+}
+
+const Json& golden() {
+    static const Json json = Json::parse(read_file(demo_model_path() + "/golden.json"));
+    return json;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+    return text.find(part) != text.npos;
+}
+
+/// A story that takes a while: hundreds of tokens.
+const std::vector<std::string> kLongStory = {"--raw", "Once upon a time", "--ignore-eos",
+                                             "--max-tokens", "1500"};
+
+}  // namespace
+
+TEST_CASE("hf-run: greedy ids of every golden prompt are the golden ones") {
+    for (const Json& prompt : golden()["prompts"]) {
+        std::string ids;
+        for (int id : prompt["input_ids"]) ids += std::to_string(id) + ",";
+        CAPTURE(ids);
+        const Outcome run =
+            ask({"--prompt-ids", ids, "--print-ids", "--kv", "f32", "--max-tokens", "48"});
+        CHECK(run.code == 0);
+        std::vector<int> want = prompt["greedy_ids"];
+        if (!prompt["stop_index"].is_null()) want.resize(prompt["stop_index"].get<size_t>() + 1);
+        std::string expected;
+        for (int id : want) expected += std::to_string(id) + "\n";
+        CHECK(run.out == expected);
+    }
+}
+
+TEST_CASE(
+    "hf-run: argument, pipe, '-' and file are the same prompt, and only the text is on stdout") {
+    const std::string file =
+        fs::temp_directory_path() / ("hf_run_prompt_" + std::to_string(getpid()));
+    std::ofstream(file) << "What do cows eat?\n";
+    const Outcome argument = ask({"What do cows eat?"});
+    CHECK(argument.code == 0);
+    CHECK(argument.out.size() > 4);
+    CHECK(std::count(argument.out.begin(), argument.out.end(), '\n') == 1);
+    CHECK(ask({}, {.input = "What do cows eat?\n"}).out == argument.out);
+    CHECK(ask({"-"}, {.input = "What do cows eat?"}).out == argument.out);
+    CHECK(ask({"--file", file}).out == argument.out);
+    CHECK(hf_run({demo_model_path(), "What do cows eat?", "--temp", "0"}).out == argument.out);
+    fs::remove(file);
+}
+
+TEST_CASE("hf-run: the summary says what was done, and -q leaves it out") {
+    const Outcome run = ask({"What do cows eat?", "--threads", "1", "--isa", "scalar"});
+    REQUIRE(lines(run.err).size() == 1);
+    for (const char* part :
+         {"hf-run: 13 tokens in", "tok/s", "MiB/token", "GB/s", "1 thread,", "f32/scalar", "stop"})
+        CHECK_MESSAGE(contains(run.err, part), run.err);
+    CHECK_FALSE(contains(run.err, "seed"));  // nothing was drawn
+    CHECK_FALSE(contains(run.err, "\x1b"));  // no colours outside a terminal
+    const Outcome quiet = ask({"What do cows eat?", "-q"});
+    CHECK(quiet.err.empty());
+    CHECK(quiet.out == run.out);
+}
+
+TEST_CASE("hf-run: --json prints one valid object per line: start, tokens, summary") {
+    const Outcome run = ask({"What do cows eat?", "--json", "--hash"});
+    const auto list = objects(run.out);
+    REQUIRE(list.size() >= 3);
+    CHECK(list.front()["type"] == "start");
+    CHECK(list.front()["device"]["simulated"] == false);
+    CHECK(list.front()["prompt_tokens"] == 13);
+    std::string text;
+    for (size_t i = 1; i + 1 < list.size(); ++i) {
+        CHECK(list[i]["type"] == "token");
+        CHECK_FALSE(list[i].contains("id"));
+        text += list[i]["text"].get<std::string>();
+    }
+    CHECK(text + "\n" == ask({"What do cows eat?"}).out);
+    const Json& summary = list.back();
+    CHECK(summary["type"] == "summary");
+    CHECK(summary["finish"] == "stop");
+    CHECK(summary["tokens_out"] == list.size() - 2);
+    CHECK(summary["hash"].get<std::string>().size() == 16);
+    CHECK(contains(ask({"What do cows eat?", "--hash"}).err,
+                   "hash " + summary["hash"].get<std::string>()));
+}
+
+TEST_CASE("hf-run: --json stays UTF-8 when tokens are halves of characters") {
+    // Byte tokens of this vocabulary end inside characters; a prompt of them invites more.
+    for (int seed = 0; seed < 4; ++seed) {
+        const Outcome run =
+            hf_run({"-m", demo_model_path(), "--prompt-ids", "127,102,160,127", "--temp", "8",
+                    "--set", "sampling.top_k=0", "--top-p", "1", "--json", "--ignore-eos",
+                    "--max-tokens", "200", "--seed", std::to_string(seed)});
+        CHECK(run.code == 0);
+        CHECK(objects(run.out).size() == 202);  // parse() refuses what is not UTF-8
+        CHECK(objects(run.out).front()["sampling"]["seed"] == seed);
+    }
+}
+
+TEST_CASE(
+    "hf-run: the same seed gives the same text, whatever the number of threads and the locale") {
+    const auto tell = [&](const char* seed, const char* threads, const char* locale) {
+        return hf_run({"-m", demo_model_path(), "Tell me a short story.", "--seed", seed,
+                       "--threads", threads},
+                      {.input = {}, .environment = {std::string("LC_ALL=") + locale}})
+            .out;
+    };
+    const std::string first = tell("7", "1", "C");
+    CHECK(first == tell("7", "2", "de_DE.UTF-8"));
+    CHECK(first != tell("8", "1", "C"));
+}
+
+TEST_CASE("hf-run: finish reasons are told apart") {
+    const auto reason = [](std::vector<std::string> arguments) {
+        arguments.push_back("--json");
+        return objects(ask(arguments).out).back()["finish"].get<std::string>();
+    };
+    CHECK(reason({"What do cows eat?"}) == "stop");
+    CHECK(reason({"What do cows eat?", "--max-tokens", "2"}) == "length");
+    CHECK(reason({"What do cows eat?", "--ctx", "14"}) == "context");
+    CHECK(reason({"What do cows eat?", "--ignore-eos", "--max-tokens", "30"}) == "length");
+}
+
+TEST_CASE("hf-run: --dump-logits holds the logits that each token was chosen from") {
+    const std::string path =
+        fs::temp_directory_path() / ("hf_run_" + std::to_string(getpid()) + ".npy");
+    const Json& prompt = golden()["prompts"][0];
+    std::string ids;
+    for (int id : prompt["input_ids"]) ids += std::to_string(id) + ",";
+    REQUIRE(ask({"--prompt-ids", ids, "--kv", "f32", "--max-tokens", "5", "--dump-logits", path})
+                .code == 0);
+    const std::string bytes = read_file(path);
+    fs::remove(path);
+    REQUIRE(bytes.size() == 128 + 5 * 4096 * sizeof(float));
+    CHECK(contains(bytes.substr(0, 128), "'shape': (5, 4096)"));
+    std::vector<float> logits(5 * 4096);
+    std::memcpy(logits.data(), bytes.data() + 128, bytes.size() - 128);
+    for (const Json& top : prompt["last_logits_top10"])
+        CHECK(logits[top[0].get<size_t>()] == doctest::Approx(top[1].get<double>()).epsilon(1e-4));
+    for (size_t t = 0; t < 5; ++t) {
+        const auto row = logits.begin() + ptrdiff_t(t * 4096);
+        CHECK(std::max_element(row, row + 4096) - row == prompt["greedy_ids"][t]);
+    }
+}
+
+TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and nothing on stdout") {
+    const std::string demo = demo_model_path(), tiny = data_path("models/tiny_qwen35_a");
+    const struct {
+        std::vector<std::string> arguments;
+        int code;
+        const char* says;
+    } cases[] = {
+        {{"-m", demo, "--no-such-flag", "hi"}, 2, "--no-such-flag"},
+        {{"-m", demo, "--temp", "warm", "hi"}, 2, "sampling.temperature"},
+        {{"-m", demo, "--set", "nonsense=1", "hi"}, 2, "nonsense"},
+        {{"-m", demo, "--kv", "q4", "hi"}, 2, "f16, f32 or q8"},
+        {{"-m", demo}, 2, "the prompt is empty"},  // standard input is an empty pipe
+        {{"-m", demo, ""}, 2, "the prompt is empty"},
+        {{"-m", demo, " \n"}, 2, "the prompt is empty"},
+        {{"-m", demo, "tell", "me"}, 2, "'me' is one argument too many"},
+        {{"-m", demo, "--file", "/x", "hi"}, 2, "--file"},
+        {{"tell", "me"}, 2, "'tell' is neither a path"},
+        {{"-m", demo, "--prompt-ids", "1,two"}, 2, "'two'"},
+        {{"-m", demo, "--prompt-ids", "4096"}, 2, "4096"},
+        {{"-m", demo, "--prompt-ids", ""}, 2, "--prompt-ids"},
+        {{"-m", demo, "--dump-logits", "", "hi"}, 2, "--dump-logits"},
+        {{"-m", demo, "--set", "run.seed", "hi"}, 2, "key=value"},
+        {{"-m", demo, "--raw", "--system", "x", "hi"}, 2, "--system"},
+        {{"-m", demo, "--prompt-ids", "1", "--raw"}, 2, "--raw"},
+        {{"-m", demo, "--ctx", "4000", "hi"}, 2, "2048"},
+        {{"-m", "/no/such/model", "hi"}, 1, "/no/such/model"},
+        {{"-m", demo, "--file", "/no/such/prompt"}, 1, "/no/such/prompt"},
+        {{"-m", demo, "--file", "/"}, 1, "directory"},
+        {{"-m", demo, "--dump-logits", "/no/such/folder/x.npy", "hi"}, 1, "/no/such/folder"},
+        {{"-m", demo, "--dump-logits", "/dev/null", "hi"}, 1, "not a regular file"},
+        {{"-m", demo, "--device", "hip", "hi"}, 3, "device.kind"},
+        {{"-m", demo, "--ctx", "8", "What do cows eat?"}, 4, "13 tokens"},
+        {{"-m", tiny, "hi"}, 4, "--prompt-ids"},
+    };
+    for (const auto& c : cases) {
+        const Outcome run = hf_run(c.arguments);
+        CAPTURE(run.err);
+        CHECK(run.code == c.code);
+        CHECK(run.out.empty());
+        CHECK(lines(run.err).size() == 1);
+        CHECK(run.err.starts_with("hf-run: error: "));
+        CHECK(contains(run.err, c.says));
+    }
+}
+
+TEST_CASE("hf-run: a model without a tokenizer takes ids and prints ids") {
+    const Outcome run = hf_run({"-m", data_path("models/tiny_qwen35_a"), "--prompt-ids", "1,2,3",
+                                "--temp", "0", "--max-tokens", "4"});
+    CHECK(run.code == 0);
+    CHECK(lines(run.out).size() == 4);
+    for (const std::string& line : lines(run.out)) CHECK(line == std::to_string(std::stoi(line)));
+}
+
+TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 130") {
+    for (int signal : {SIGINT, SIGTERM}) {
+        const std::string path =
+            fs::temp_directory_path() / ("hf_run_cut_" + std::to_string(getpid()) + ".npy");
+        auto arguments = kLongStory;
+        arguments.insert(arguments.end(), {"--json", "--dump-logits", path});
+        bool was_sent = false;
+        const Outcome run = ask(arguments, {.on_output = [&](pid_t child, const std::string& out) {
+                                    if (!was_sent && lines(out).size() > 5)
+                                        was_sent = kill(child, signal) == 0;
+                                    return true;
+                                }});
+        CHECK(run.code == 130);
+        const auto list = objects(run.out);
+        CHECK(list.back()["finish"] == "interrupted");
+        CHECK(list.size() < 1000);
+        CHECK(contains(run.err, "interrupted"));
+        const size_t rows = list.size() - 2;
+        CHECK(fs::file_size(path) == 128 + rows * 4096 * sizeof(float));
+        fs::remove(path);
+    }
+}
+
+TEST_CASE("hf-run: a second interrupt ends it at once") {
+    RunOptions options;
+    bool was_sent = false;
+    options.on_output = [&](pid_t child, const std::string&) {
+        if (!was_sent) {
+            kill(child, SIGSTOP);  // both arrive before it can end by itself
+            kill(child, SIGINT);
+            kill(child, SIGTERM);
+            kill(child, SIGCONT);
+            was_sent = true;
+        }
+        return true;
+    };
+    const Outcome run = ask(kLongStory, options);
+    CHECK(run.code == 130);
+    CHECK_FALSE(contains(run.err, "tokens in"));
+}
+
+TEST_CASE("hf-run: a reader that leaves ends it quietly, long before the answer's end") {
+    for (const bool json : {false, true}) {
+        auto arguments = kLongStory;
+        if (json) arguments.push_back("--json");
+        const Outcome run =
+            ask(arguments, {.on_output = [](pid_t, const std::string&) { return false; }});
+        CHECK(run.code == 0);
+        CHECK(run.err.empty());
+    }
+}
+
+TEST_CASE("hf-run: an output that cannot be written is an error") {
+    const Outcome full = ask({"What do cows eat?"}, {.stdout_path = "/dev/full"});
+    CHECK(full.code == 1);
+    CHECK(contains(full.err, "No space left"));
+    const Outcome closed = ask({"What do cows eat?"}, {.close_stdout = true});
+    CHECK(closed.code == 1);
+    CHECK(contains(closed.err, "standard output"));
+}
+
+TEST_CASE("hf-run: --help fits a screen, names every flag, and begins with an example that works") {
+    const Outcome help = hf_run({"--help"});
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    const auto text = lines(help.out);
+    CHECK(text.size() <= 45);
+    CHECK(text[0].starts_with("hf-run \"Tell me a short story about a dragon.\""));
+    for (const char* flag : {"--file",
+                             "--raw",
+                             "--prompt-ids",
+                             "--print-ids",
+                             "--ignore-eos",
+                             "--json",
+                             "--hash",
+                             "--dump-logits",
+                             "--set",
+                             "--config",
+                             "--profile-config",
+                             "--explain-config",
+                             "--list",
+                             "--quiet",
+                             "--verbose",
+                             "--version",
+                             "--model",
+                             "--system",
+                             "--thinking",
+                             "--seed",
+                             "--temp",
+                             "--ctx",
+                             "--kv",
+                             "--isa",
+                             "--threads",
+                             "--max-tokens"})
+        CHECK_MESSAGE(contains(help.out, flag), flag);
+    CHECK(hf_run({"--version"}).out.starts_with("hipfire "));
+}
+
+TEST_CASE(
+    "hf-run: settings come from flags, variables and the file, and --explain-config says which") {
+    const std::string folder =
+        fs::temp_directory_path() / ("hf_run_config_" + std::to_string(getpid()));
+    fs::create_directories(folder);
+    std::ofstream(folder + "/hipfire.toml")
+        << "[sampling]\ntemperature = 0\n[run]\nmax_tokens = 3\n"
+        << "[models.demo]\npath = \"" << demo_model_path() << "\"\n";
+    const RunOptions here{.input = {}, .environment = {"HIPFIRE_THREDS=4"}, .folder = folder};
+
+    const Outcome named = hf_run({"demo", "What do cows eat?", "--print-ids"}, here);
+    CHECK(named.code == 0);
+    CHECK(lines(named.out).size() == 3);
+    CHECK(contains(named.err, "warning: variable HIPFIRE_THREDS"));
+    CHECK(contains(hf_run({"--list"}, here).out, "\ndemo "));
+
+    // the last of two flags counts, --set among them
+    const Outcome last = hf_run(
+        {"-m", "demo", "hi", "--max-tokens", "9", "--set", "run.max_tokens=2", "--print-ids"},
+        here);
+    CHECK(lines(last.out).size() == 2);
+    const Outcome first = hf_run(
+        {"-m", "demo", "hi", "--set", "run.max_tokens=9", "--max-tokens", "1", "--print-ids"},
+        here);
+    CHECK(lines(first.out).size() == 1);
+
+    const Outcome explained = hf_run({"--explain-config", "--kv", "q8"}, here);
+    CHECK(explained.code == 0);
+    CHECK(contains(explained.out, "flag --kv"));
+    CHECK(contains(explained.out, "hipfire.toml:2"));
+    fs::remove_all(folder);
+}

@@ -1,0 +1,98 @@
+#include "tools/hf_run_flags.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "libcore/base/error.h"
+#include "libcore/run/find_model.h"
+
+namespace hf {
+namespace {
+
+constexpr const char* kIntroduction =
+    "hf-run \"Tell me a short story about a dragon.\"    asks the bundled model\n"
+    "hf-run MODEL \"prompt\"    asks another one: a folder, or a name from hipfire.toml\n"
+    "echo prompt | hf-run     the prompt may come through a pipe, or from --file";
+
+bool sets(const RunFlags& flags, std::string_view key) {
+    const auto& settings = flags.common.settings;
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const FlagValue& setting) { return setting.key == key; });
+}
+
+/// Two things that cannot both be meant.
+struct Conflict {
+    bool first, second;
+    const char* message;
+};
+
+void refuse_conflicts(const RunFlags& f) {
+    const bool has_ids = !f.prompt_ids.empty();
+    const Conflict conflicts[] = {
+        {has_ids, !f.file.empty(), "--prompt-ids and --file both give a prompt; leave one out"},
+        {has_ids, f.is_raw, "--prompt-ids are raw by themselves; leave --raw out"},
+        {has_ids, sets(f, "run.system"), "--system is text, but the prompt is ids; leave one out"},
+        {f.is_raw, sets(f, "run.system"),
+         "--system needs the chat template, which --raw leaves out"},
+        {f.is_raw, sets(f, "run.thinking"),
+         "--thinking needs the chat template, which --raw leaves out"},
+    };
+    for (const Conflict& c : conflicts)
+        if (c.first && c.second) throw Error(c.message, Fault::usage);
+}
+
+}  // namespace
+
+std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& flags) {
+    CLI::App app(kIntroduction, "hf-run");
+    app.set_help_flag("-h,--help", "This text");
+    app.add_option("arguments", flags.arguments, "")->expected(0, 2);
+    const CLI::Option* file =
+        app.add_option("--file", flags.file, "Read the prompt from a file; - is standard input")
+            ->type_name("PATH");
+    app.add_flag("--raw", flags.is_raw, "Plain text, without the chat template");
+    const CLI::Option* ids =
+        app.add_option("--prompt-ids", flags.prompt_ids, "The prompt as token ids: 1,2,3")
+            ->type_name("IDS");
+    app.add_flag("--print-ids", flags.print_ids, "Print ids, one per line, in place of the text");
+    app.add_flag("--ignore-eos", flags.ignore_eos, "Go on where the model would stop");
+    app.add_flag("--json", flags.is_json, "One JSON object per line: start, tokens, summary");
+    app.add_flag("--hash", flags.print_hash, "Print a hash of the ids and of the last logits");
+    const CLI::Option* dump = app.add_option("--dump-logits", flags.dump_logits,
+                                             "Write each token's logits to a .npy file")
+                                  ->type_name("PATH");
+    add_common_flags(app, flags.common);
+    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    for (const CLI::Option* option : {file, ids, dump})
+        if (option->count() > 0 && option->results().back().empty())
+            throw Error(fmt::format("flag {}: the value is empty", option->get_name()),
+                        Fault::usage);
+    refuse_conflicts(flags);
+    return std::nullopt;
+}
+
+void take_model_argument(RunFlags& flags, const std::vector<KnownModel>& models) {
+    auto& arguments = flags.arguments;
+    const bool has_model = sets(flags, "run.model");
+    const bool has_prompt = !flags.file.empty() || !flags.prompt_ids.empty();
+    if (!has_model && !arguments.empty() &&
+        (arguments.size() == 2 || is_model(arguments[0], models))) {
+        if (!is_model(arguments[0], models))
+            throw Error(
+                fmt::format("'{}' is neither a path that exists nor a known model (--list); "
+                            "put the whole prompt in quotes",
+                            arguments[0]),
+                Fault::usage);
+        flags.common.settings.push_back({"run.model", arguments[0], "MODEL"});
+        arguments.erase(arguments.begin());
+    }
+    if (arguments.size() > (has_prompt ? 0 : 1))
+        throw Error(fmt::format("'{}' is one argument too many: {}", arguments.back(),
+                                has_prompt ? "--file or --prompt-ids already gives the prompt"
+                                           : "put the whole prompt in quotes"),
+                    Fault::usage);
+}
+
+}  // namespace hf

@@ -1,0 +1,76 @@
+#include "tools/output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "libcore/base/error.h"
+#include "tools/signals.h"
+
+namespace hf {
+namespace {
+
+/// Writes everything; false with errno set when the system says no. A pipe that is full and does
+/// not block (some parents make them so) is waited for.
+bool write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = write(descriptor, text.data(), text.size());
+        if (n >= 0) {
+            text.remove_prefix(size_t(n));
+        } else if (errno == EAGAIN) {
+            pollfd ready{descriptor, POLLOUT, 0};
+            poll(&ready, 1, -1);
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+void Output::write(std::string_view text) {
+    if (is_closed_ || write_all(STDOUT_FILENO, text)) return;
+    is_closed_ = true;
+    if (errno != EPIPE)
+        throw Error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+}
+
+void write_error(std::string_view text) {
+    write_all(STDERR_FILENO, text);
+}
+
+std::string read_text(const std::string& path) {
+    constexpr size_t kMostBytes = 256 << 20;
+    const bool is_stdin = path == "-";
+    const std::string label = is_stdin ? "standard input" : path;
+    const int descriptor = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    std::string text;
+    ssize_t n = descriptor < 0 ? -1 : 1;
+    while (n > 0 && text.size() <= kMostBytes && !interrupted()) {
+        char piece[1 << 16];
+        n = read(descriptor, piece, sizeof piece);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            text.append(piece, size_t(n));
+    }
+    const int fault = errno;
+    if (descriptor >= 0 && !is_stdin) close(descriptor);
+    if (n < 0) throw Error(fmt::format("{}: cannot be read: {}", label, std::strerror(fault)));
+    if (text.size() > kMostBytes)
+        throw Error(
+            fmt::format("{}: has more than {} bytes, too many for a prompt", label, kMostBytes));
+    return text;
+}
+
+bool is_terminal(int descriptor) {
+    return isatty(descriptor) == 1;
+}
+
+}  // namespace hf
