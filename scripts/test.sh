@@ -1,0 +1,7 @@
+#!/bin/sh
+# From a bare machine to passing tests: installs what is missing, builds, runs all but the slow ones.
+#   sh scripts/test.sh
+set -eu
+scripts=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+sh "$scripts/build.sh" build/release release
+exec sh "$scripts/run-tests.sh" build/release -LE '^slow$'
