@@ -1,7 +1,7 @@
 // bf16: the upper half of a float32, two bytes a weight.
 #include "cpuexec/float16.h"
-#include "cpuexec/formats/dot_f32.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/steps.h"
 
 namespace hf::cpu {
 namespace {
@@ -19,11 +19,6 @@ struct Bf16Decoder {
 
 }  // namespace
 
-constinit const CpuOps bf16 = {
-    .prepare = {.group = 0, .offsets = false},
-    .decode_row = decode_row<Bf16Decoder>,
-    .dot = f32_dots<Bf16Decoder>(),
-    .f32_only = true,
-};
+constinit const CpuOps bf16 = step_ops<Bf16Decoder>({.group = 0, .offsets = false});
 
 }  // namespace hf::cpu

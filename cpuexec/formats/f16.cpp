@@ -1,7 +1,7 @@
 // f16: IEEE binary16, two bytes a weight.
 #include "cpuexec/float16.h"
-#include "cpuexec/formats/dot_f32.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/steps.h"
 
 namespace hf::cpu {
 namespace {
@@ -18,11 +18,6 @@ struct F16Decoder {
 
 }  // namespace
 
-constinit const CpuOps f16 = {
-    .prepare = {.group = 0, .offsets = false},
-    .decode_row = decode_row<F16Decoder>,
-    .dot = f32_dots<F16Decoder>(),
-    .f32_only = true,
-};
+constinit const CpuOps f16 = step_ops<F16Decoder>({.group = 0, .offsets = false});
 
 }  // namespace hf::cpu

@@ -5,8 +5,8 @@
 
 #include "cpuexec/blocks.h"
 #include "cpuexec/float16.h"
-#include "cpuexec/formats/dot_f32.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/steps.h"
 
 namespace hf::cpu {
 namespace {
@@ -51,11 +51,6 @@ void encode_q8_0(const float* x, size_t n, std::byte* out) {
     }
 }
 
-constinit const CpuOps q8_0 = {
-    .prepare = {.group = 32, .offsets = false},
-    .decode_row = decode_row<Q8_0Decoder>,
-    .dot = f32_dots<Q8_0Decoder>(),
-    .f32_only = false,
-};
+constinit const CpuOps q8_0 = step_ops<Q8_0Decoder>({.group = 32, .offsets = false});
 
 }  // namespace hf::cpu

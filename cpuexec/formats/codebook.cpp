@@ -1,0 +1,71 @@
+// *lloyd*, *gl, mq4g256v2l: codes choose from a table, which lies in the group, in a sidecar, or
+// here.
+#include "cpuexec/blocks.h"
+#include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/codebooks.h"
+#include "cpuexec/formats/formats.h"
+
+namespace hf::cpu {
+namespace {
+
+/// Levels of the group itself: w[i] = level[q[i]].
+template <unsigned width>
+struct Lloyd {
+    using Block = LloydBlock<width>;
+    static constexpr size_t weights = 256;
+    template <class P>
+    HF_INLINE static void decode(const Block& b, float* out) {
+        Levels levels = {};
+        for (size_t k = 0; k < 1 << width; ++k) levels[k] = f16_to_f32(b.level[k]);
+        P::template lookup<width>(b.codes, 256, levels, 1, out);
+    }
+};
+
+/// Levels of the format, scales of all groups in the sidecar: w[i] = scale * L[q[i]].
+template <unsigned width>
+struct Gl {
+    template <class P>
+    HF_INLINE static void stretch(const WeightView& W, size_t row, size_t first, size_t n,
+                                  float* out) {
+        const size_t groups = W.cols / 256;
+        const std::byte* blocks = W.base + row * W.row_bytes;
+        for (size_t g = first / 256; g < (first + n) / 256; ++g, out += 256) {
+            const float scale =
+                f16_to_f32(load<uint16_t>(W.sidecar + (row * groups + g) * sizeof(uint16_t)));
+            P::template lookup<width>(block_at<GlBlock<width>>(blocks, g).codes, 256,
+                                      kGlLevels<width>, scale, out);
+        }
+    }
+};
+
+/// The bytes of mq4g256v2 with levels in the sidecar: w[i] = scale * L[q[i]] + zero.
+struct AffineV2Levels {
+    template <class P>
+    HF_INLINE static void stretch(const WeightView& W, size_t row, size_t first, size_t n,
+                                  float* out) {
+        float levels[16];
+        std::memcpy(levels, W.sidecar, sizeof(levels));
+        const std::byte* blocks = W.base + row * W.row_bytes;
+        for (size_t h = first / 128; h < (first + n) / 128; ++h, out += 128) {
+            const auto& block = block_at<AffineV2Block<4>>(blocks, h / 2);
+            const F16Pair pair = block.half[h % 2];
+            const float scale = f16_to_f32(pair.scale), zero = f16_to_f32(pair.zero);
+            Levels table;
+            for (size_t k = 0; k < 16; ++k) table[k] = scale * levels[k] + zero;
+            P::template lookup<4>(block.codes + h % 2 * 64, 128, table, 1, out);
+        }
+    }
+};
+
+constexpr Prepare kF32Only = {.group = 0, .offsets = false};
+
+}  // namespace
+
+constinit const CpuOps lloyd2 = block_ops<Lloyd<2>>(kF32Only);
+constinit const CpuOps lloyd3 = block_ops<Lloyd<3>>(kF32Only);
+constinit const CpuOps lloyd4 = block_ops<Lloyd<4>>(kF32Only);
+constinit const CpuOps gl2 = block_ops<Gl<2>>(kF32Only);
+constinit const CpuOps gl3 = block_ops<Gl<3>>(kF32Only);
+constinit const CpuOps affine4_v2_levels = block_ops<AffineV2Levels>(kF32Only);
+
+}  // namespace hf::cpu
