@@ -134,7 +134,7 @@ static_assert(sizeof(Fp4Block<4>) == 17 && sizeof(Fp4Block<3>) == 13 && sizeof(F
 
 // GGUF: 32 weights, nibbles in halves ------------------------------------------------------------
 
-/// q4_0.
+/// q4_0, iq4_nl.
 HF_BLOCK Q4_0Block {
     uint16_t d;
     uint8_t nibbles[16];
@@ -233,6 +233,15 @@ HF_BLOCK Q6KBlock {
     uint16_t d;
 };
 static_assert(sizeof(Q6KBlock) == 210);
+
+/// iq4_xs: eight runs of 32, nibbles in halves. The 6-bit scale of run r is nibble r % 2 of
+/// scales_low[r / 2] and bits 2r, 2r + 1 of scales_high; the value is less 32.
+HF_BLOCK Iq4XsBlock {
+    uint16_t d, scales_high;
+    uint8_t scales_low[4];
+    uint8_t nibbles[8][16];
+};
+static_assert(sizeof(Iq4XsBlock) == 136);
 
 }  // namespace hf
 

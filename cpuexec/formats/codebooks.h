@@ -22,4 +22,8 @@ inline constexpr Levels kE2M1 = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,
 inline constexpr Levels kE2M1Gguf = {0.0f, 0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                      0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
+/// iq4_*: levels denser around zero.
+inline constexpr Levels kIq4Levels = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                      1,    13,   25,  38,  53,  69,  89,  113};
+
 }  // namespace hf::cpu

@@ -26,9 +26,10 @@ extern const CpuOps e8_4, e8_3, e8_2, e8_4_soa;
 // q8_0.cpp, q8.cpp, ternary.cpp
 extern const CpuOps q8_0, q8hfq, mq8, ternary, binary;
 
-// q4_q5.cpp, k_quants.cpp
+// q4_q5.cpp, k_quants.cpp, iq4.cpp
 extern const CpuOps q4_0, q4_1, q5_0, q5_1;
 extern const CpuOps q2_k, q3_k, q4_k, q5_k, q6_k;
+extern const CpuOps iq4_nl, iq4_xs;
 
 /// Packs n floats as n / 32 blocks of Q8_0 (34 bytes each) at any address.
 ///

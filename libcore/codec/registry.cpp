@@ -100,6 +100,8 @@ std::span<const Codec> codecs() {
         {{  4,  12, ""    }, "q4_k",          256, of<Q4KBlock, 256>,             none, false, cpu::q4_k,              nullptr},
         {{ -1,  13, ""    }, "q5_k",          256, of<Q5KBlock, 256>,             none, false, cpu::q5_k,              nullptr},
         {{ -1,  14, ""    }, "q6_k",          256, of<Q6KBlock, 256>,             none, false, cpu::q6_k,              nullptr},
+        {{ -1,  20, ""    }, "iq4_nl",         32, of<Q4_0Block, 32>,             none, false, cpu::iq4_nl,            nullptr},
+        {{ -1,  23, ""    }, "iq4_xs",        256, of<Iq4XsBlock, 256>,           none, false, cpu::iq4_xs,            nullptr},
         {{ -1,  39, ""    }, "mxfp4",          32, of<Mxfp4Block, 32>,            none, false, cpu::mxfp4,             nullptr},
         {{ -1,  40, ""    }, "nvfp4",          64, of<Nvfp4Block, 64>,            none, false, cpu::nvfp4,             nullptr},
     };
