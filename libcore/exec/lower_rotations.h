@@ -8,9 +8,11 @@
 
 namespace hf {
 
-/// The same steps, with what their weights' formats ask of the activations made explicit. No format
-/// of the table rotates or takes AWQ scales yet, so the list comes back as it is; a weight that
-/// would need it stops the load. Errors  hf::Error naming the tensor and its format
-std::vector<Step> lower_rotations(std::span<const Step> steps);
+/// The same steps, with what their weights' formats ask of the activations made explicit: one
+/// `rotate` per distinct input, rotation and AWQ scale in front of the first product that needs it,
+/// shared by all products until its input is written again. Architectures never hear of formats.
+///
+/// slots  grows by the slots that hold rotated activations
+std::vector<Step> lower_rotations(std::span<const Step> steps, SlotTable& slots);
 
 }  // namespace hf

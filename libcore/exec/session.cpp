@@ -35,11 +35,12 @@ Session::Session(const Model& model, Device& device, const SessionOptions& optio
     : model_(model),
       device_(device),
       layout_(lay_out(model, options)),
-      arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
+      slots_(model.slots),
+      steps_(lower_rotations(model.steps.steps, slots_)),
+      commit_steps_(commit_steps(model.state)),
+      arena_layout_(lay_out_arena(slots_, layout_.max_pending, options.max_logits)),
       state_(device.allocate(layout_.bytes, Residency::device)),
       arena_(device.allocate(arena_layout_.floats * sizeof(float), Residency::device)),
-      steps_(lower_rotations(model.steps.steps)),
-      commit_steps_(commit_steps(model.state)),
       logits_(uint64_t(options.max_logits) * model.config.vocab) {}
 
 Tokens Session::tokens(uint32_t count) const {

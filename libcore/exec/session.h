@@ -66,10 +66,11 @@ class Session {
     const Model& model_;
     Device& device_;
     StateLayout layout_;
+    SlotTable slots_;          // the model's, and those that passes over the list added
+    std::vector<Step> steps_;  // the model's, after all passes
+    StepList commit_steps_;
     ArenaLayout arena_layout_;
     Buffer state_, arena_;
-    std::vector<Step> steps_;  // the model's, after all passes over the list
-    StepList commit_steps_;
     std::vector<float> logits_;
     std::vector<int32_t> cached_ids_;  // whose keys and values the cache rows hold
     uint32_t length_ = 0, pending_ = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "libcore/base/error.h"
+#include "libcore/codec/decode.h"
 #include "libcore/load/model.h"
 #include "libcore/load/tensor_plan.h"
 #include "libcore/load/upload_weight.h"
@@ -14,10 +15,8 @@ namespace {
 /// A tensor's values in float32, in their effective form.
 std::vector<float> effective_values(const PlannedTensor& planned, Values values_of_file) {
     const TensorView& t = *planned.tensor;
-    std::vector<float> values(planned.shape.rows * planned.shape.cols);
-    const cpu::WeightView whole = view_of(*t.codec, t.bytes.data(), t.shape);
-    for (size_t row = 0; row < t.shape.rows; ++row)
-        t.codec->cpu.decode_row(whole, row, values.data() + row * t.shape.cols);
+    std::vector<float> values =
+        decode_flat(*t.codec, t.bytes.data(), planned.shape.rows * planned.shape.cols);
     if (values_of_file == Values::gguf) return values;  // those files store effective values
     for (float& v : values) {
         if (planned.row->change == Change::plus_one) v = 1.0f + v;
@@ -32,6 +31,7 @@ struct Loader {
     Device& device;
     LayerWeights of_model;
     std::vector<LayerWeights> of_layer;
+    std::vector<std::span<const std::byte>> scales;  // AWQ, without doubles
 
     void keep(Role role, uint32_t layer, std::unique_ptr<Weight> weight) {
         LayerWeights& home = layer == Step::kNoLayer ? of_model : of_layer[layer];
@@ -45,7 +45,27 @@ struct Loader {
                                           p.shape, p.tensor->bytes)
                           : upload_vector(device, model.stats, p.tensor->name, p.shape,
                                           effective_values(p, model.file->values));
+        if (p.levels) weight->levels = load_sidecar(*p.levels);
+        if (p.awq_scale) {
+            weight->awq_scale = load_sidecar(*p.awq_scale);
+            weight->awq_id = id_of_scale(p.awq_scale->bytes);
+        }
         keep(p.row->role, p.layer, std::move(weight));
+    }
+
+    Buffer load_sidecar(const TensorView& t) {
+        const uint64_t n = t.dims[0];
+        return std::move(upload_vector(device, model.stats, t.name, {1, n},
+                                       decode_flat(*t.codec, t.bytes.data(), n))
+                             ->buffer);
+    }
+
+    /// Equal bytes have equal ids, from 1.
+    uint32_t id_of_scale(std::span<const std::byte> bytes) {
+        for (size_t i = 0; i < scales.size(); ++i)
+            if (std::ranges::equal(scales[i], bytes)) return uint32_t(i + 1);
+        scales.push_back(bytes);
+        return uint32_t(scales.size());
     }
 
     /// The frequencies, divided by what the file holds for that.
@@ -106,7 +126,7 @@ Model load_model(std::shared_ptr<const ModelFile> file, Device& device, const Lo
         plan, [](const PlannedTensor& p) { return p.row->role == Role::head; });
     model.file = std::move(file);
 
-    Loader loader{model, device, {}, std::vector<LayerWeights>(model.config.n_layers)};
+    Loader loader{model, device, {}, std::vector<LayerWeights>(model.config.n_layers), {}};
     for (const PlannedTensor& p : plan)
         if (p.row->role != Role::rope_divisors) loader.load(p);
     loader.load_rope(plan);

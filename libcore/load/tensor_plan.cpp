@@ -66,11 +66,41 @@ struct Finder {
                 fmt::format("{}: tensor '{}' has type {}, which is not a weight format of "
                             "this build (docs/formats.md lists them)",
                             where(), t.name, t.dtype));
-        if (row.use == Use::matrix && shape.cols % t.codec->group != 0)
+        if (row.use == Use::matrix && shape.cols % cols_unit(*t.codec) != 0)
             throw Error(
                 fmt::format("{}: tensor '{}' has rows of {} values, but format {} needs a "
                             "multiple of {}",
-                            where(), t.name, shape.cols, t.codec->name, t.codec->group));
+                            where(), t.name, shape.cols, t.codec->name, cols_unit(*t.codec)));
+    }
+
+    /// A tensor that belongs to a weight: "W.weight" has "W.<suffix>".
+    const TensorView* beside(const TensorView& t, std::string_view suffix, uint64_t count) {
+        constexpr std::string_view kEnd = ".weight";
+        std::string_view stem = t.name;
+        if (stem.ends_with(kEnd)) stem.remove_suffix(kEnd.size());
+        const TensorView* found = file.find(fmt::format("{}.{}", stem, suffix));
+        if (!found) return nullptr;
+        if (found->n_dims != 1 || found->dims[0] != count || !found->codec)
+            throw Error(
+                fmt::format("{}: tensor '{}' is a {} of ({}), but '{}' needs {} numbers", where(),
+                            found->name, found->dtype,
+                            fmt::join(found->dims.data(), found->dims.data() + found->n_dims, ", "),
+                            t.name, count));
+        claimed.insert(found->name);
+        return found;
+    }
+
+    void find_sidecars(PlannedTensor& p) {
+        if (p.row->use != Use::matrix) return;
+        const Codec& codec = *p.tensor->codec;
+        if (codec.takes_awq) p.awq_scale = beside(*p.tensor, "awq_scale.weight", p.shape.cols);
+        if (codec.sidecar != Sidecar::levels) return;
+        p.levels = beside(*p.tensor, "lloyd_levels.weight", kLloydLevels);
+        if (!p.levels)
+            throw Error(
+                fmt::format("{}: tensor '{}' is in format {}, which needs its levels in "
+                            "'lloyd_levels.weight' beside it",
+                            where(), p.tensor->name, codec.name));
     }
 
     void take(const TensorRow& row, const TensorView* t, const std::string& name, uint32_t layer) {
@@ -81,7 +111,8 @@ struct Finder {
         const Shape shape = row.shape(config);
         check(*t, row, shape);
         claimed.insert(t->name);
-        plan.push_back({&row, t, layer, shape});
+        plan.push_back({.row = &row, .tensor = t, .layer = layer, .shape = shape});
+        find_sidecars(plan.back());
     }
 
     void find_model_tensors() {

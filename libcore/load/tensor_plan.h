@@ -13,8 +13,10 @@ namespace hf {
 struct PlannedTensor {
     const TensorRow* row;
     const TensorView* tensor;
-    uint32_t layer;  // Step::kNoLayer for those of the model itself
-    Shape shape;     // as the config says; the tensor was checked against it
+    uint32_t layer;                         // Step::kNoLayer for those of the model itself
+    Shape shape;                            // as the config says; the tensor was checked against it
+    const TensorView* awq_scale = nullptr;  // (cols), beside a matrix whose format takes it
+    const TensorView* levels = nullptr;     // (16), beside one whose format needs them
 };
 
 /// Finds every tensor that the architecture's table names, in the order of the table, layer by

@@ -13,7 +13,7 @@ Buffer copy_to_device(Device& device, std::span<const std::byte> bytes) {
 
 std::unique_ptr<Weight> record(LoadStats& stats, std::string name, const Codec& codec, Shape shape,
                                Buffer buffer) {
-    HF_ASSERT(buffer.bytes() == shape.rows * codec.row_bytes(shape.cols));
+    HF_ASSERT(buffer.bytes() == tensor_bytes(codec, shape));
     const size_t residency = size_t(buffer.residency());
     stats.bytes[residency] += buffer.bytes();
     stats.tensors[residency] += 1;

@@ -11,7 +11,7 @@ namespace hf {
 
 /// Makes a weight of a matrix's packed bytes: read in place where the device can, else copied.
 ///
-/// bytes   rows * codec.row_bytes(cols), mapped as long as the weight lives
+/// bytes   tensor_bytes(codec, shape), mapped as long as the weight lives
 /// stats   grows by what was taken
 /// Errors  hf::Error when memory runs out
 std::unique_ptr<Weight> upload_weight(Device& device, LoadStats& stats, std::string name,

@@ -62,6 +62,12 @@ void StepList::add_bias(const Weight& bias, Slot x) {
     add(Op::add_bias, {x}, {x}, &bias);
 }
 
+void StepList::rotate(const Weight& like, Slot in, Slot out) {
+    HF_ASSERT(in.width == like.shape.cols && in.rows == out.rows &&
+              out.width == activation_cols(*like.codec, in.width));
+    add(Op::rotate, {in}, {out}, &like);
+}
+
 void StepList::rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs) {
     Step& step = add(Op::rope, {x}, {x}, &freqs);
     step.params.heads = heads;

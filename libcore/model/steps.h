@@ -20,6 +20,7 @@ enum class Op : uint8_t {
     gemv,           // out = w in
     gemv_residual,  // out = out + w in
     add_bias,       // out = out + w, in place
+    rotate,         // out = R (in / awq scale), what the format of w (not read) expects
     head_norm,      // rmsnorm per head; the input's heads may be strided
     rope,           // rotates pairs of each head by pos * w[i], in place
     kv_write,       // cache rows of this pass = in[0] (k), in[1] (v)
@@ -77,6 +78,7 @@ struct StepList {
     void gemv_residual(const Weight& w, Slot in, Slot residual);
     void head_norm(Slot in, const Weight& w, float eps, uint32_t heads, uint32_t stride, Slot out);
     void add_bias(const Weight& bias, Slot x);
+    void rotate(const Weight& like, Slot in, Slot out);
     void rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs);
     void kv_write(Slot k, Slot v, uint32_t state);
     void attend(Slot q, uint32_t heads, uint32_t state, Slot out);

@@ -14,6 +14,7 @@ namespace hf::host {
 HF_HOST_FN(embed);
 HF_HOST_FN(gemv);
 HF_HOST_FN(gemv_residual);
+HF_HOST_FN(rotate);
 // pointwise.cpp
 HF_HOST_FN(take_rows);
 HF_HOST_FN(copy);

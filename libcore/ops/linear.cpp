@@ -1,7 +1,9 @@
 // Matrix products and embedding rows: what reads matrices.
 #include <algorithm>
 
+#include "cpuexec/fwht.h"
 #include "libcore/base/error.h"
+#include "libcore/codec/decode.h"
 #include "libcore/ops/host_ops.h"
 
 namespace hf::host {
@@ -18,11 +20,17 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
 
 }  // namespace
 
+/// A row is wanted as it was before AWQ scaled its columns and the format rotated it.
 void embed(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
-    const cpu::WeightView table = step.w->view();
+    const Weight& w = *step.w;
+    const cpu::WeightView table = w.view();
+    const size_t cols = w.shape.cols;
     const Range range = piece(tokens.count, part, parts);
-    for (uint64_t t = range.begin; t < range.end; ++t)
-        step.w->codec->cpu.decode_row(table, size_t(tokens.ids[t]), tokens.row(step.out[0], t));
+    for (uint64_t t = range.begin; t < range.end; ++t) {
+        float* row = tokens.row(step.out[0], t);
+        decode_original(*w.codec, table, size_t(tokens.ids[t]), {row, cols});
+        if (w.awq_id) cpu::divide(row, w.awq_values(), cols, row);
+    }
 }
 
 void gemv(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
@@ -47,6 +55,23 @@ void gemv_residual(const Step& step, const Tokens& tokens, uint32_t part, uint32
             float* x = tokens.row(out, t) + r0;
             for (uint64_t r = 0; r < n; ++r) x[r] += product[t * kBlock + r];
         }
+    }
+}
+
+/// Divide, then rotate; columns that the format pads are zero before the rotation.
+void rotate(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const Weight& w = *step.w;
+    const uint32_t cols = step.in[0].width, padded = step.out[0].width;
+    const Range rows = piece(tokens.rows(step.in[0]), part, parts);
+    for (uint64_t t = rows.begin; t < rows.end; ++t) {
+        const float* in = tokens.row(step.in[0], t);
+        float* out = tokens.row(step.out[0], t);
+        if (w.awq_id)
+            cpu::divide(in, w.awq_values(), cols, out);
+        else
+            std::copy_n(in, cols, out);
+        std::fill(out + cols, out + padded, 0.0f);
+        cpu::rotate(tokens.level, rotation_block(w.codec->rotation), out, padded, out);
     }
 }
 

@@ -81,6 +81,7 @@ constexpr OpRow kOps[] = {
     {Op::gemv,          "gemv",           Place::weight,   per_output,     weight_bytes,    host::gemv},
     {Op::gemv_residual, "gemv_residual",  Place::weight,   per_output,     weight_bytes,    host::gemv_residual},
     {Op::add_bias,      "add_bias",       Place::floating, per_row,        weight_bytes,    host::add_bias},
+    {Op::rotate,        "rotate",         Place::floating, per_row,        no_bytes,        host::rotate},
     {Op::head_norm,     "head_norm",      Place::floating, per_head,       weight_bytes,    host::head_norm},
     {Op::rope,          "rope",           Place::floating, per_row,        no_bytes,        host::rope},
     {Op::kv_write,      "kv_write",       Place::state,    per_token,      kv_rows_written, host::kv_write},
