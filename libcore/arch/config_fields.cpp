@@ -11,11 +11,11 @@ namespace hf {
 
 struct ConfigFields::Document {
     simdjson::dom::parser parser;
-    simdjson::dom::element root;
+    simdjson::dom::element whole, text_model;  // the same when nothing is nested
 
     /// The element at a dotted key; nullopt when it is absent or null.
-    std::optional<simdjson::dom::element> find(std::string_view key) const {
-        simdjson::dom::element at = root;
+    static std::optional<simdjson::dom::element> find_in(simdjson::dom::element at,
+                                                         std::string_view key) {
         while (true) {
             const size_t dot = key.find('.');
             if (at[key.substr(0, dot)].get(at) != simdjson::SUCCESS) return std::nullopt;
@@ -25,28 +25,28 @@ struct ConfigFields::Document {
         if (at.is_null()) return std::nullopt;
         return at;
     }
+    std::optional<simdjson::dom::element> find(std::string_view key) const {
+        const auto nested = find_in(text_model, key);
+        return nested ? nested : find_in(whole, key);
+    }
 };
 
 ConfigFields::ConfigFields(std::string label, std::string_view json)
-    : label_(std::move(label)), document_(new Document) {
-    simdjson::dom::element whole;
+    : label_(std::move(label)), document_(std::make_unique<Document>()) {
+    simdjson::dom::element& whole = document_->whole;
     const auto error = document_->parser.parse(simdjson::padded_string(json)).get(whole);
-    if (error || !whole.is_object()) {
-        delete document_;
+    if (error || !whole.is_object())
         throw Error(
             fmt::format("{}: not a JSON object ({}); the file is damaged or not a model's "
                         "configuration",
                         label_, error ? simdjson::error_message(error) : "another type"));
-    }
     simdjson::dom::element nested;
     const bool composite =
         whole["text_config"].get(nested) == simdjson::SUCCESS && nested.is_object();
-    document_->root = composite ? nested : whole;
+    document_->text_model = composite ? nested : whole;
 }
 
-ConfigFields::~ConfigFields() {
-    delete document_;
-}
+ConfigFields::~ConfigFields() = default;
 
 void ConfigFields::fail(std::string_view key, std::string_view what) const {
     throw Error(fmt::format("{}: key '{}' {}", label_, key, what));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,8 +10,9 @@
 
 namespace hf {
 
-/// The language model's object of a config.json: "text_config" if there is one, else the whole.
-/// Keys may be dotted ("rope_parameters.rope_theta"). A key that is null counts as absent.
+/// The language model's keys of a config.json: those of "text_config" if there is one, then those
+/// of the whole. Keys may be dotted ("rope_parameters.rope_theta"). A key that is null counts as
+/// absent.
 class ConfigFields {
   public:
     /// Errors  hf::Error when the text is not a JSON object
@@ -40,7 +42,7 @@ class ConfigFields {
   private:
     struct Document;
     std::string label_;
-    Document* document_;
+    std::unique_ptr<Document> document_;
 };
 
 }  // namespace hf
