@@ -1,5 +1,5 @@
 # One library per leaf of the tree. Includes are spelled from the root ("libcore/base/error.h"), and
-# tests/check_includes.cmake compares each with the LIBS of its target: an arrow backwards fails.
+# scripts/check-includes.sh compares each with the LIBS of its target: an arrow backwards fails.
 
 add_library(hf_flags INTERFACE)
 target_compile_options(hf_flags INTERFACE
@@ -11,6 +11,9 @@ foreach(sanitizer IN LISTS HF_SANITIZE)
         -fno-omit-frame-pointer)
     target_link_options(hf_flags INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if(HF_FUZZ)
+    target_compile_options(hf_flags INTERFACE -fsanitize=fuzzer-no-link)  # the fuzzer sees coverage
+endif()
 
 # hf_library(NAME FILES a.cpp ... LIBS target ...): a leaf. Without FILES it is headers only.
 function(hf_library name)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests under the thread sanitizer.
+# The tests that use threads, under the thread sanitizer.
 set -eu
 scripts=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 sh "$scripts/build.sh" build/sanitize-thread sanitize-thread
-exec sh "$scripts/run-tests.sh" build/sanitize-thread -L '^(unit|device|model)$' -LE '^(slow|source)$'
+exec sh "$scripts/run-tests.sh" build/sanitize-thread -L '^threads$'
