@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "libcore/file/chat_template.h"
 #include "libcore/file/json.h"
 #include "libcore/file/message.h"
 #include "libcore/file/safetensors.h"
@@ -62,52 +62,6 @@ void read_texts(ModelFile& model) {
         else if (file.required)
             fail_file(model.path, "has no {}; no model folder, or incomplete", file.name);
     }
-}
-
-/// Reads one {"name": ..., "template": ...}; the template when the name is "default".
-std::optional<std::string> default_template(JsonReader& json) {
-    std::string name, text;
-    json.object([&](const std::string& key) {
-        if (key == "name")
-            name = json.string();
-        else if (key == "template")
-            text = json.string();
-        else
-            json.skip();
-    });
-    if (name == "default") return text;
-    return std::nullopt;
-}
-
-/// The chat template inside a tokenizer_config.json, empty when there is none.
-std::string embedded_chat_template(const std::string& tokenizer_config, const std::string& path,
-                                   const Log& log) {
-    using Kind = JsonReader::Kind;
-    std::string text;
-    JsonReader json(tokenizer_config, path);
-    const auto read_list = [&] {
-        std::optional<std::string> found;
-        json.array([&] {
-            if (auto entry = default_template(json)) found = entry;
-        });
-        if (!found)
-            log.warn(path + ": none of the chat templates is called 'default'; none is used");
-        text = found.value_or("");
-    };
-    json.object([&](const std::string& key) {
-        if (key != "chat_template") return json.skip();
-        const Kind kind = json.peek();
-        if (kind == Kind::string)
-            text = json.string();
-        else if (kind == Kind::array)
-            read_list();
-        else if (kind == Kind::null)
-            json.skip();
-        else
-            fail_file(path, "'chat_template' is neither a string nor a list");
-    });
-    json.end();
-    return text;
 }
 
 void read_chat_template(ModelFile& model, const Log& log) {

@@ -28,16 +28,20 @@ enum class GgufType : uint32_t {
     f64 = 12,
 };
 
-/// "u8", "string", ...
-std::string_view name_of(GgufType type);
+/// The type of that number; lists and unknown ones have none.
+std::optional<GgufType> gguf_type(uint32_t number);
+std::string_view name_of(GgufType type);  // "u8", "string", ...
+/// Bytes of a value; of a string: of the length in front of it.
+uint64_t bytes_of(GgufType type);
 
 /// One key and its value. The bytes belong to a mapped file and were checked to be whole values.
 struct GgufKey {
     std::string_view name;
     GgufType type;  // of the value, or of each element
     bool is_list = false;
-    uint64_t count = 1;                // of elements
-    std::span<const std::byte> bytes;  // little-endian values, any alignment; strings follow a u64
+    uint64_t count = 1;  // of elements
+    std::span<const std::byte>
+        bytes;  // little-endian, any alignment; a string follows its u64 length
 };
 
 /// The strings of a list, one after another: for (std::string_view s : keys.strings("...")).
@@ -73,8 +77,8 @@ class GgufStrings {
 
 /// All keys of a model; empty for a model without any. Copies share what they point into.
 ///
-/// Integers are taken from any integer type that holds the value: writers differ. A key is spelled
-/// in full ("qwen35.block_count").
+/// Integers are taken from any integer type that holds the value, since writers differ; bool counts
+/// as one of 0 and 1. A key is spelled in full ("qwen35.block_count").
 /// Errors  hf::Error naming file, key, the value found and what is accepted: a key without fallback
 ///         that is missing, another type, a list where one value is meant, a value out of bounds
 class GgufKeys {
@@ -106,7 +110,7 @@ class GgufKeys {
                                 std::optional<uint32_t> fallback = std::nullopt) const;
 
     /// The elements of a list; absent: none. floats takes any number type, ints any integer type
-    /// whose values fit, bools and integers of 0 and 1 included.
+    /// whose values fit.
     GgufStrings strings(std::string_view key) const;
     std::vector<float> floats(std::string_view key) const;
     std::vector<int32_t> ints(std::string_view key) const;
@@ -117,6 +121,7 @@ class GgufKeys {
   private:
     const GgufKey* find_one(std::string_view key, bool required) const;
     const GgufKey* find_list(std::string_view key) const;
+    uint32_t uint_at(const GgufKey& key, uint64_t i, uint32_t least, uint32_t most) const;
 
     std::string label_;
     std::vector<GgufKey> keys_;

@@ -31,10 +31,10 @@ class JsonReader {
     void array(const std::function<void()>& element);
 
     std::string string();
-    std::string_view number();  // as it is spelled
-    void skip();                // a value of any kind
-    std::string_view raw();     // a value of any kind, as it is spelled
-    void end();                 // only white space may be left
+    std::string_view number();         // as it is spelled
+    void skip();                       // a value of any kind
+    std::string_view raw();            // a value of any kind, as it is spelled
+    void end();                        // only white space may be left
     size_t at() const { return at_; }  // bytes consumed so far
 
   private:

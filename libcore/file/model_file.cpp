@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "libcore/file/folder.h"
+#include "libcore/file/gguf.h"
+#include "libcore/file/hfq.h"
 #include "libcore/file/message.h"
 
 namespace hf {
@@ -18,8 +20,8 @@ struct Start {
 struct Container {
     std::string_view what;
     bool (*recognise)(const Start&);
-    ModelFile (*open)(const std::string& path, const Log& log);  // null: this build does not
-    std::string_view advice;                                     //   and says so
+    ModelFile (*open)(const std::string& path, const Log& log);  // null: it is no model by itself
+    std::string_view advice;                                     //   and this says what is
 };
 
 bool is_folder(const Start& start) {
@@ -29,19 +31,20 @@ bool is_gguf(const Start& start) {
     return start.bytes.starts_with("GGUF");
 }
 bool is_hfq(const Start& start) {
-    return start.bytes.starts_with("HFQM");
+    return start.bytes.starts_with("HFQM") || start.bytes.starts_with("HFQ!");
 }
 bool is_safetensors(const Start& start) {
     return start.bytes.size() > 8 && start.bytes[8] == '{';  // behind the length of the header
 }
 
-constexpr std::string_view kFoldersOnly =
-    "this build opens Hugging Face folders, which hold config.json and model.safetensors";
+constexpr std::string_view kAll =
+    "models are Hugging Face folders with config.json and model.safetensors, GGUF files, and HFQ "
+    "files";
 
 constexpr Container kContainers[] = {
     {"a Hugging Face folder", is_folder, open_folder, ""},
-    {"a GGUF file", is_gguf, nullptr, kFoldersOnly},
-    {"an HFQ file", is_hfq, nullptr, kFoldersOnly},
+    {"a GGUF file", is_gguf, open_gguf, ""},
+    {"an HFQ file", is_hfq, open_hfq, ""},
     {"a safetensors file", is_safetensors, nullptr, "give the folder that holds it"},
 };
 
@@ -67,7 +70,7 @@ ModelFile open_model_file(const std::string& path, const Log& log) {
         if (container.open) return container.open(path, log);
         fail_file(path, "is {}; {}", container.what, container.advice);
     }
-    fail_file(path, "starts with {} and is no model; {}", shown(bytes), kFoldersOnly);
+    fail_file(path, "starts with {} and is no model; {}", shown(bytes), kAll);
 }
 
 }  // namespace hf

@@ -19,14 +19,17 @@
 
 namespace hf {
 
+inline constexpr size_t kMostTensors = 1 << 17;  // keeps a hostile header's cost bounded
+
 /// One tensor in a mapped file: nothing is copied, the size was checked against shape and codec.
 struct TensorView {
-    std::string name;                // as the container spells it
+    std::string name;                // as ModelFile::naming has it
     std::string dtype;               // as the container spells it, for messages
     const Codec* codec = nullptr;    // null: a type that is recognised but has no row
     std::array<uint64_t, 4> dims{};  // slowest first, dims[0 .. n_dims)
     uint8_t n_dims = 0;
-    Shape shape;                       // rows: the product of all dims but the last
+    Shape shape;  // rows: the product of all dims but the last; a tensor that is no matrix may be
+                  //   one row instead, when its format's groups go across the rows
     std::span<const std::byte> bytes;  // any alignment; valid as long as the ModelFile
     uint32_t file = 0;                 // index into ModelFile::files
     uint64_t offset = 0;               // of bytes in that file, for messages
@@ -35,9 +38,7 @@ struct TensorView {
 /// Whose names the tensors have.
 enum class Naming : uint8_t { hugging_face, gguf };
 
-/// Whose conventions the numbers follow: norm offsets, decay, order of heads, rope layout. Not
-/// always that of the names: an HFQ file made from a GGUF file has Hugging Face's names over GGUF's
-/// values.
+/// Whose conventions the numbers follow: norm offsets, decay, order of heads, rope layout.
 enum class Values : uint8_t { hugging_face, gguf };
 
 /// A model on disk. Owns the mappings; moving it keeps all views valid.
@@ -59,11 +60,12 @@ struct ModelFile {
     const TensorView* find(std::string_view name) const;
 };
 
-/// Opens a model: a folder with config.json and safetensors. Reads headers only, so the cost is
-/// proportional to them and not to the weights.
-/// Errors  hf::Error naming file, tensor, and both numbers: missing or cut files, headers that are
-///         not JSON or do not describe their bytes, tensors that overlap or are named twice, shards
-///         that are missing or swapped.
+/// Opens a model: a folder with config.json and safetensors (folder.h), a GGUF file or the first of
+/// its shards (gguf.h), or an HFQ file (hfq.h). What it is, its first bytes tell. Reads headers
+/// only, so the cost is proportional to them and not to the weights.
+/// Errors  hf::Error naming file, tensor or key, and both numbers: missing or cut files, headers
+///         that are malformed or do not describe their bytes, tensors that overlap or are named
+///         twice, shards that are missing or swapped.
 ModelFile open_model_file(const std::string& path, const Log& log);
 
 }  // namespace hf

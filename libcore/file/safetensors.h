@@ -20,7 +20,6 @@
 namespace hf {
 
 inline constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the reference reader's limit
-inline constexpr size_t kMostTensors = 1 << 17;            // keeps a hostile header's cost bounded
 
 /// Lists the tensors of one safetensors file, by name. Reads the header and nothing else.
 ///

@@ -1,16 +1,13 @@
 // How much memory hostile headers make the reader ask for.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <malloc.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <fstream>
-#include <new>
-
+#include "libcore/file/gguf.h"
+#include "libcore/file/hfq.h"
 #include "libcore/file/mapped_file.h"
 #include "libcore/file/safetensors.h"
+#include "tests/support/hfq_writer.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/temp_folder.h"
 
 namespace {
@@ -36,36 +33,6 @@ std::string many_entries(size_t n) {
     return out;
 }
 
-size_t address_space_bytes() {
-    size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    return pages * size_t(sysconf(_SC_PAGESIZE));
-}
-
-/// Reads a file in a child process that may grow by so many bytes, mapping included; true when
-/// that was enough. (Sanitizers take their memory at the start, so with them it always is.)
-bool is_enough(const std::string& path, size_t bytes) {
-    const pid_t child = fork();
-    if (child == 0) {
-        malloc_trim(0);
-        const rlimit limit = {address_space_bytes() + bytes, RLIM_INFINITY};
-        setrlimit(RLIMIT_AS, &limit);
-        try {
-            const MappedFile file(path);
-            read_safetensors(file.bytes(), path, 0);
-        } catch (const Error& error) {
-            _exit(std::string(error.what()).find("cannot be mapped") == std::string::npos ? 0 : 1);
-        } catch (const std::bad_alloc&) {
-            _exit(1);
-        }
-        _exit(0);
-    }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status));
-    return WEXITSTATUS(status) == 0;
-}
-
 TEST_CASE("safetensors: a hostile header costs at most 64 MB and twice its own size") {
     const std::pair<std::string, std::string> kInside[] = {
         {"brackets", repeated("", "[", 40 * kMB)},
@@ -82,7 +49,74 @@ TEST_CASE("safetensors: a hostile header costs at most 64 MB and twice its own s
     for (const auto& [what, inside] : kInside) {
         CAPTURE(what);
         folder.write("x", safetensors("{" + inside + "}", 0));
-        CHECK(is_enough(folder / "x", 64 * kMB + 2 * inside.size()));
+        CHECK(is_enough(64 * kMB + 2 * inside.size(), [&] {
+            const MappedFile file(folder / "x");
+            read_safetensors(file.bytes(), "x", 0);
+        }));
+    }
+}
+
+TEST_CASE("gguf: a hostile header costs at most 64 MB and twice its own size") {
+    const auto with_key = [](const GgufKeyParts& key) {
+        GgufParts parts;
+        parts.keys = {key};
+        return parts;
+    };
+    GgufParts keys, tensors;
+    for (size_t i = 0; i < kMostGgufKeys; ++i)
+        keys.keys.push_back(gguf_key(fmt::to_string(i), uint8_t(0)));
+    for (size_t i = 0; i < kMostTensors; ++i)
+        tensors.tensors.push_back({fmt::to_string(i), {1}, 24, "x"});
+    tensors.alignment = 1;
+    tensors.keys = {gguf_key("general.alignment", uint32_t(1))};
+    const std::pair<std::string, GgufParts> kFiles[] = {
+        {"one long string",
+         with_key(gguf_key("tokenizer.chat_template", std::string(40 * kMB, 'x')))},
+        {"one long name", with_key(gguf_key(std::string(40 * kMB, 'x'), uint8_t(0)))},
+        {"empty strings",
+         with_key(gguf_list("tokenizer.ggml.tokens", std::vector<std::string>(5 * kMB)))},
+        {"bytes", with_key(gguf_list("tokenizer.ggml.scores", std::vector<uint8_t>(40 * kMB)))},
+        {"as many keys as allowed", std::move(keys)},
+        {"as many tensors as allowed", std::move(tensors)},
+    };
+    const TempFolder folder;
+    for (const auto& [what, parts] : kFiles) {
+        CAPTURE(what);
+        const std::string bytes = parts.bytes();
+        folder.write("x.gguf", bytes);
+        CHECK(is_enough(64 * kMB + 2 * bytes.size(), [&] { open_gguf(folder / "x.gguf", {}); }));
+    }
+}
+
+TEST_CASE("hfq: a hostile header costs at most 64 MB and twice its own size") {
+    const auto with = [](std::string metadata) {
+        HfqParts parts;
+        parts.metadata = std::move(metadata);
+        return parts;
+    };
+    const std::string gguf = R"({"config":{},"source":"gguf","gguf_meta":{)";
+    HfqParts tensors;
+    for (size_t i = 0; i < kMostTensors; ++i)
+        tensors.tensors.push_back({fmt::to_string(i), 42, {1}, ""});
+    const std::pair<std::string, HfqParts> kFiles[] = {
+        {"brackets", with(repeated("{", "[", 40 * kMB))},
+        {"one long unknown string", with(repeated(R"({"config":{},"x":")", "y", 40 * kMB) + "\"}")},
+        {"a long tokenizer",
+         with(repeated(R"({"config":{},"tokenizer":")", "\\n", 40 * kMB) + "\"}")},
+        {"a long template",
+         with(repeated(R"({"config":{},"tokenizer_config":{"chat_template":")", "y", 15 * kMB) +
+              "\"}}")},
+        {"many keys", with(repeated(R"({"config":{})", R"(,"x":0)", 40 * kMB) + "}")},
+        {"small numbers", with(repeated(gguf + R"("a":[0)", ",1", 16 * kMB) + "]}}")},
+        {"empty strings", with(repeated(gguf + R"("a":[0)", R"(,"")", 16 * kMB) + "]}}")},
+        {"as many tensors as allowed", std::move(tensors)},
+    };
+    const TempFolder folder;
+    for (const auto& [what, parts] : kFiles) {
+        CAPTURE(what);
+        const std::string bytes = parts.bytes();
+        folder.write("x", bytes);
+        CHECK(is_enough(64 * kMB + 2 * bytes.size(), [&] { open_hfq(folder / "x", {}); }));
     }
 }
 

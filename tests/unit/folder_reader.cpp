@@ -321,12 +321,14 @@ TEST_CASE("model file: what is no folder is told by its first bytes") {
     write_whole(folder);
     folder.write("gguf", std::string("GGUF\3\0\0\0", 8));
     folder.write("hfq", std::string("HFQM\1\0\0\0", 8));
+    folder.write("unfinished", "HFQ!" + std::string(28, '\0'));
     folder.write("text", "Once upon a time there was");
     folder.write("tiny", "x");
     folder.write("empty", "");
     const std::pair<std::string, std::string> kCases[] = {
-        {"gguf", "is a GGUF file + Hugging Face folders + config.json"},
-        {"hfq", "is an HFQ file + Hugging Face folders + config.json"},
+        {"gguf", "the number of tensors takes 8 bytes at byte 8 + 8 bytes are missing"},
+        {"hfq", "has 8 bytes + header alone takes 32 + 24 bytes are missing"},
+        {"unfinished", "not finished by the program that wrote it"},
         {"model.safetensors", "is a safetensors file + give the folder that holds it"},
         {"text", "starts with 'Once upon a time' + no model + Hugging Face folders"},
         {"tiny", "starts with 'x' + no model"},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <random>
 #include <span>
 
@@ -15,17 +14,6 @@ namespace {
 
 using namespace hf;
 using namespace hf::test;
-
-/// A file in memory that ends exactly where its bytes end, so that sanitizers see over-reads.
-struct ExactBytes {
-    explicit ExactBytes(const std::string& file) : size(file.size()), bytes(new std::byte[size]) {
-        std::memcpy(bytes.get(), file.data(), size);
-    }
-    std::span<const std::byte> first(size_t n) const { return {bytes.get(), n}; }
-
-    size_t size;
-    std::unique_ptr<std::byte[]> bytes;
-};
 
 std::string refusal(const std::string& file) {
     const ExactBytes exact(file);

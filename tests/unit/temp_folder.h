@@ -1,12 +1,15 @@
-// What the tests of file readers share: a folder that goes away, files to put in it, and the
-// sentence that a reader refuses them with.
+// What the tests of file readers share: a folder that goes away, files to put in it or in memory,
+// and the sentence that a reader refuses them with.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -35,6 +38,17 @@ class TempFolder {
     std::string path_;
 };
 
+/// A file in memory that ends exactly where its bytes end, so that sanitizers see over-reads.
+struct ExactBytes {
+    explicit ExactBytes(const std::string& file) : size(file.size()), bytes(new std::byte[size]) {
+        std::memcpy(bytes.get(), file.data(), size);
+    }
+    std::span<const std::byte> first(size_t n) const { return {bytes.get(), n}; }
+
+    size_t size;
+    std::unique_ptr<std::byte[]> bytes;
+};
+
 /// A safetensors file: the length of the header, the header, and so many bytes of data.
 inline std::string safetensors(const std::string& header, size_t data_bytes) {
     std::string file(8, '\0');
@@ -44,6 +58,27 @@ inline std::string safetensors(const std::string& header, size_t data_bytes) {
     for (size_t i = 0; i < data_bytes; ++i) file += char(i * 37 + 11);
     return file;
 }
+
+/// Seconds that this process computes for in `action`.
+template <class Action>
+double cpu_seconds(Action&& action) {
+    const std::clock_t start = std::clock();
+    action();
+    return double(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+/// What the largest header of a usual model may take; debug builds and sanitizers are slow.
+#if defined(__has_feature)
+#define HF_TEST_CLANG_SANITIZES __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#else
+#define HF_TEST_CLANG_SANITIZES 0
+#endif
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    HF_TEST_CLANG_SANITIZES
+inline constexpr double kHeaderSeconds = 6;
+#else
+inline constexpr double kHeaderSeconds = 0.3;
+#endif
 
 /// The sentence of the hf::Error that `action` throws; empty when it throws none.
 template <class Action>
