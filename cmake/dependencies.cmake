@@ -39,6 +39,7 @@ hf_need(utf8proc     PKGCONFIG libutf8proc                            DEBIAN lib
 hf_need(hwloc        PKGCONFIG hwloc                                  DEBIAN libhwloc-dev        FEDORA hwloc-devel        ARCH hwloc)
 if(HF_TESTS)
     hf_need(doctest  CMAKE doctest doctest::doctest                   DEBIAN doctest-dev         FEDORA doctest-devel      ARCH doctest)
+    hf_need(pcre2    PKGCONFIG libpcre2-8                             DEBIAN libpcre2-dev        FEDORA pcre2-devel        ARCH pcre2)
 endif()
 
 if(HF_MISSING)

@@ -16,6 +16,7 @@
 #include "libcore/run/hash.h"
 #include "libcore/run/model_defaults.h"
 #include "libcore/run/npy.h"
+#include "libcore/run/open_tokenizer.h"
 #include "libcore/text/chat.h"
 #include "tools/answer.h"
 #include "tools/hf_run_flags.h"
@@ -63,13 +64,6 @@ DeviceOptions device_options(const CpuConfig& config) {
                                 cpu::name(cpu::detect_level())),
                     Fault::usage);
     return options;
-}
-
-/// Null without a tokenizer.
-std::unique_ptr<Tokenizer> open_tokenizer(const ModelFile& file) {
-    if (file.tokenizer.empty()) return nullptr;
-    return std::make_unique<Tokenizer>(
-        Tokenizer::from_json(file.path + "/tokenizer.json", file.tokenizer));
 }
 
 /// Which ids the sampler may pick; empty: all.

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,18 +13,20 @@
 
 namespace hf {
 
-/// Finds the rank (place in the list, 0 is the best) of a pair. Sorted rather than hashed, so that
-/// no file can make it slow.
+/// Finds the merge of a pair. Sorted rather than hashed, so that no file can make it slow.
 class MergeTable {
   public:
-    /// Of a pair that is listed twice the later rank counts, as in the tokenizers library.
+    static constexpr uint32_t kNone = UINT32_MAX;
+
+    /// Of a pair that is listed twice the later merge counts, as in the tokenizers library.
     explicit MergeTable(std::span<const Merge> merges);
-    std::optional<uint32_t> rank(int32_t left, int32_t right) const;
+    /// Its place in the list, or kNone.
+    uint32_t find(int32_t left, int32_t right) const;
 
   private:
     struct Entry {
         int32_t right;
-        uint32_t rank;
+        uint32_t merge;
     };
     std::vector<Entry> entries_;    // by left, then right
     std::vector<uint32_t> starts_;  // entries of left: [starts_[left], starts_[left + 1])
@@ -39,17 +40,19 @@ class BpeEncoder {
     BpeEncoder(const Vocab& vocab, const MergeTable& table, std::vector<int32_t>& out)
         : vocab_(vocab), table_(table), out_(out) {}
 
-    /// Appends the ids of one piece. Starts from single bytes (one without a token is left out) and
-    /// merges the pair of the best rank, leftmost first, until no pair has a rank.
+    /// Appends the ids of one piece. Starts from single characters or bytes (a byte without a token
+    /// is left out) and merges the pair of the best rank, leftmost first, until no pair has one.
     ///
     /// Cost    O(n log n); the ids of a short piece seen before are copied
-    /// Source  Sennrich et al. 2016, algorithm 1; over bytes as in GPT-2
+    /// Source  Sennrich et al. 2016, algorithm 1; over bytes as in GPT-2, over characters as in
+    ///         SentencePiece
     void encode(std::string_view piece);
 
   private:
     struct Symbol {
-        int32_t id;               // -1: merged into the one before
+        int32_t id;
         uint32_t before, behind;  // neighbours that are left
+        uint32_t merge;           // of this one and the one behind
     };
     struct Range {
         size_t start, count;
@@ -57,9 +60,12 @@ class BpeEncoder {
 
     bool copy_seen(std::string_view piece);
     bool take_whole(std::string_view piece);
-    void merge(std::string_view piece);
+    void spell(std::string_view piece);
+    void add_bytes(std::string_view bytes);
+    void add_symbol(int32_t id);
+    void merge();
     void propose(uint32_t at);
-    void join(uint32_t at, int32_t merged);
+    void join(uint32_t at);
 
     const Vocab& vocab_;
     const MergeTable& table_;

@@ -29,7 +29,10 @@ size_t printable(std::string_view text) {
 
 std::string StreamDecoder::push(int32_t id) {
     if (skip_special_ && tokenizer_.is_special(id)) return {};
-    held_ += tokenizer_.bytes(id);
+    std::string_view bytes = tokenizer_.bytes(id);
+    if (!bytes.empty() && std::exchange(drops_space_, false) && bytes[0] == ' ')
+        bytes.remove_prefix(1);
+    held_ += bytes;
     const size_t end = printable(held_);
     std::string text = replace_invalid_utf8(std::string_view(held_).substr(0, end));
     held_.erase(0, end);
@@ -37,6 +40,7 @@ std::string StreamDecoder::push(int32_t id) {
 }
 
 std::string StreamDecoder::flush() {
+    drops_space_ = tokenizer_.drops_first_space();
     return replace_invalid_utf8(std::exchange(held_, {}));
 }
 

@@ -14,7 +14,9 @@ class StreamDecoder {
   public:
     /// The tokenizer must outlive it. skip_special: special tokens print nothing.
     StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
-        : tokenizer_(tokenizer), skip_special_(skip_special) {}
+        : tokenizer_(tokenizer),
+          skip_special_(skip_special),
+          drops_space_(tokenizer.drops_first_space()) {}
 
     /// What may be printed now. Holds back up to 3 bytes that may still become a character; bytes
     /// that cannot become U+FFFD.
@@ -26,6 +28,7 @@ class StreamDecoder {
   private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
+    bool drops_space_;  // at the start, if the next byte is one
     std::string held_;
 };
 

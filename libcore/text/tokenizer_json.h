@@ -7,8 +7,13 @@
 
 namespace hf {
 
-/// Reads byte-level BPE: model BPE, pre-tokenizer Split + ByteLevel with a known pattern,
-/// normaliser NFC or none, post-processor TemplateProcessing, ByteLevel or none.
+/// Reads model BPE, of two kinds.
+///
+/// Byte-level     pre-tokenizer ByteLevel, alone, behind Digits or behind Split with a pattern of
+///                pretokenize.h; normalizer NFC or none
+/// SentencePiece  with byte_fallback; normalizer Prepend and Replace, or pre-tokenizer Metaspace
+/// Both           post-processor TemplateProcessing, ByteLevel or none; added tokens, single_word
+///                excepted
 ///
 /// label   names the source in errors
 /// Errors  hf::Error: not JSON; what this program does not do, by its name; ids that are too large,

@@ -180,6 +180,19 @@ std::string replace_invalid_utf8(std::string_view text) {
     return out.append(text, kept);
 }
 
+std::string with_spaces(std::string_view text) {
+    constexpr std::string_view kMark = "\u2581";
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t mark = std::min(text.find(kMark, at), text.size());
+        out.append(text, at, mark - at);
+        if (mark == text.size()) break;
+        out += ' ';
+        at = mark + kMark.size();
+    }
+    return out;
+}
+
 CharClass char_class(char32_t c) {
     static const auto ascii = [] {
         std::array<CharClass, 128> table;

@@ -28,6 +28,9 @@ void append_utf8(std::string& text, char32_t value);
 /// The text with one U+FFFD for each maximal invalid part: always valid UTF-8.
 std::string replace_invalid_utf8(std::string_view text);
 
+/// The text with a space for each U+2581, SentencePiece's spelling of spaces.
+std::string with_spaces(std::string_view text);
+
 /// What split patterns tell apart: \p{L}, \p{M}, \p{N}, \s and the rest; newline is \r or \n, which
 /// \s contains too. Versions of utf8proc differ only in characters newly assigned.
 enum class CharClass : uint8_t { letter, mark, number, newline, space, other };

@@ -54,10 +54,12 @@ int32_t slow_pick(const Situation& s) {
             logit -= s.options.presence_penalty + float(times) * s.options.frequency_penalty;
         if (s.known.empty() || s.known[i]) rows.push_back({id, logit, 0});
     }
-    const auto by_logit = [](const Row& a, const Row& b) { return a.logit > b.logit; };
+    const auto by_logit = [](const Row& a, const Row& b) {
+        return std::pair(-a.logit, a.id) < std::pair(-b.logit, b.id);
+    };
     const auto sorted = [&] {
         auto copy = rows;
-        std::stable_sort(copy.begin(), copy.end(), by_logit);  // rows are in id order
+        std::sort(copy.begin(), copy.end(), by_logit);
         return copy;
     };
     if (s.options.temperature == 0) return sorted()[0].id;

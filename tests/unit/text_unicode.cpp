@@ -13,16 +13,11 @@ using namespace hf;
 
 namespace {
 
-constexpr std::string_view kQwen35 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
-    R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-std::vector<std::string> split(std::string_view text) {
-    const SplitPattern* pattern = find_split_pattern(kQwen35);
-    REQUIRE(pattern != nullptr);
+std::vector<std::string> split(std::string_view pattern, std::string_view text) {
     std::vector<std::string> pieces;
     for (size_t at = 0, end; at < text.size(); at = end) {
-        end = pattern->piece_end(text, at);
+        end = split_pattern(pattern).piece_end(text, at);
+        REQUIRE(end > at);
         pieces.emplace_back(text.substr(at, end - at));
     }
     return pieces;
@@ -33,25 +28,63 @@ using Pieces = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("split qwen35: contractions, spaces, newlines, digits and symbols") {
-    CHECK(split("I'm  here\n\n  x1234!") ==
+    CHECK(split("qwen35", "I'm  here\n\n  x1234!") ==
           Pieces{"I", "'m", " ", " here", "\n\n", " ", " x", "1", "2", "3", "4", "!"});
-    CHECK(split("a   b") == Pieces{"a", "  ", " b"});
-    CHECK(split("a \n \n  ") == Pieces{"a", " \n \n", "  "});
-    CHECK(split("'Re'X '\u017Fx") == Pieces{"'Re", "'X", " '", "\u017Fx"});
-    CHECK(split("x;\n\r\n y") == Pieces{"x", ";\n\r\n", " y"});
-    CHECK(split("a\u3000b \u00A0") == Pieces{"a", "\u3000b", " \u00A0"});
-    CHECK(split("\"q\"") == Pieces{"\"q", "\""});
+    CHECK(split("qwen35", "a   b") == Pieces{"a", "  ", " b"});
+    CHECK(split("qwen35", "a \n \n  ") == Pieces{"a", " \n \n", "  "});
+    CHECK(split("qwen35", "'Re'X '\u017Fx") == Pieces{"'Re", "'X", " '", "\u017Fx"});
+    CHECK(split("qwen35", "x;\n\r\n y") == Pieces{"x", ";\n\r\n", " y"});
+    CHECK(split("qwen35", "a\u3000b \u00A0") == Pieces{"a", "\u3000b", " \u00A0"});
+    CHECK(split("qwen35", "\"q\"") == Pieces{"\"q", "\""});
 }
 
 TEST_CASE("split qwen35: marks belong to words") {
-    CHECK(split("\u0915\u093F \u0939\u093F\u0902\u0926\u0940") ==
+    CHECK(split("qwen35", "\u0915\u093F \u0939\u093F\u0902\u0926\u0940") ==
           Pieces{"\u0915\u093F", " \u0939\u093F\u0902\u0926\u0940"});
-    CHECK(split("\u0301a 1\u0301\u0302") == Pieces{"\u0301a", " ", "1", "\u0301\u0302"});
+    CHECK(split("qwen35", "\u0301a 1\u0301\u0302") == Pieces{"\u0301a", " ", "1", "\u0301\u0302"});
+}
+
+TEST_CASE("split: patterns differ in marks, numbers, newlines and case") {
+    using P = Pieces;
+    struct Row {
+        const char* text;
+        P qwen2, llama3, gpt2, smollm;
+    };
+    const Row rows[] = {
+        {"\u0915\u093F \u0939", P{"\u0915", "\u093F", " \u0939"}, P{"\u0915", "\u093F", " \u0939"},
+         P{"\u0915", "\u093F", " \u0939"}, P{"\u0915", "\u093F", " \u0939"}},
+        {"x 12345", P{"x", " ", "1", "2", "3", "4", "5"}, P{"x", " ", "123", "45"},
+         P{"x", " 12345"}, P{"x", " ", "1", "2", "3", "4", "5"}},
+        {"a   1  b  ", P{"a", "  ", " ", "1", " ", " b", "  "},
+         P{"a", "  ", " ", "1", " ", " b", "  "}, P{"a", "  ", " 1", " ", " b", "  "},
+         P{"a", "   ", "1", " ", " b", "  "}},
+        {"a\n\n b;\n", P{"a", "\n\n", " b", ";\n"}, P{"a", "\n\n", " b", ";\n"},
+         P{"a", "\n\n", " b", ";", "\n"}, P{"a", "\n\n", " b", ";", "\n"}},
+        {"I'LL (we'll)", P{"I", "'LL", " (", "we", "'ll", ")"},
+         P{"I", "'LL", " (", "we", "'ll", ")"}, P{"I", "'", "LL", " (", "we", "'ll", ")"},
+         P{"I", "'", "LL", " (", "we", "'ll", ")"}},
+        {"\tx (y", P{"\tx", " (", "y"}, P{"\tx", " (", "y"}, P{"\t", "x", " (", "y"},
+         P{"\t", "x", " (", "y"}},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.text);
+        CHECK(split("qwen2", row.text) == row.qwen2);
+        CHECK(split("llama3", row.text) == row.llama3);
+        CHECK(split("gpt2", row.text) == row.gpt2);
+        CHECK(split("smollm", row.text) == row.smollm);
+    }
+}
+
+TEST_CASE("split: before spaces, between words, and not at all") {
+    const std::string text = "  a  b c ";
+    CHECK(split("spaces", text) == Pieces{" ", " a", " ", " b", " c", " "});
+    CHECK(split("words", text) == Pieces{"  a", "  b", " c", " "});
+    CHECK(split("whole", text) == Pieces{text});
 }
 
 TEST_CASE("split: a pattern that has no row is not found") {
     CHECK(find_split_pattern("") == nullptr);
-    CHECK(find_split_pattern(std::string(kQwen35) + "|") == nullptr);
+    CHECK(find_split_pattern(std::string(split_pattern("qwen35").regex) + "|") == nullptr);
 }
 
 TEST_CASE("nfc: composes, orders and keeps apart what the standard says") {
@@ -113,12 +146,11 @@ TEST_CASE("UTF-8: random bytes, once replaced, are valid and split without a gap
             c = char(random() % 4 == 0 ? random() : random() % 64 + 0x80 + random() % 2 * 64);
         const std::string text = replace_invalid_utf8(bytes);
         CHECK(replace_invalid_utf8(text) == text);
-        std::string joined;
-        for (const std::string& piece : split(text)) {
-            CHECK_FALSE(piece.empty());
-            joined += piece;
+        for (const char* pattern : {"qwen35", "llama3", "gpt2", "smollm", "spaces", "words"}) {
+            std::string joined;
+            for (const std::string& piece : split(pattern, text)) joined += piece;
+            CHECK(joined == text);
         }
-        CHECK(joined == text);
     }
 }
 

@@ -29,9 +29,25 @@ const std::string kGood = R"({
             "merges": [["a", "b"]]}
 })";
 
+/// As small, SentencePiece's kind.
+const std::string kGoodSpaced = R"({
+  "added_tokens": [{"id": 0, "content": "<s>", "special": true, "normalized": false}],
+  "normalizer": null,
+  "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first",
+    "split": false},
+  "post_processor": null,
+  "decoder": {"type": "Sequence", "decoders": [
+    {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
+    {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+  "model": {"type": "BPE", "dropout": null, "byte_fallback": true,
+            "vocab": {"a": 1, "\u2581": 2, "<0x62>": 3, "\u2581a": 4},
+            "merges": [["\u2581", "a"]]}
+})";
+
 /// The good file with one place changed.
-std::string with(const std::string& old, const std::string& replacement) {
-    std::string json = kGood;
+std::string with(const std::string& old, const std::string& replacement,
+                 const std::string& good = kGood) {
+    std::string json = good;
     const size_t at = json.find(old);
     REQUIRE(at != json.npos);
     return json.replace(at, old.size(), replacement);
@@ -145,7 +161,7 @@ TEST_CASE("tokenizer.json: errors say where and what") {
         {R"("BPE")", R"("Unigram")", R"(f.json.model: the model type "Unigram" is not supported)"},
         {R"("type": "BPE",)", R"("type": "BPE", "dropout": 0.1,)", "dropout is not supported"},
         {R"("type": "BPE",)", R"("type": "BPE", "byte_fallback": true,)",
-         "byte_fallback is not supported"},
+         "byte_fallback = true with this decoder is not supported"},
         {R"("type": "BPE",)", R"("type": "BPE", "unk_token": "a",)",
          "unk_token with no token for the byte 0"},
         {R"("type": "BPE",)", R"("type": "BPE", "end_of_word_suffix": "</w>",)",
@@ -156,22 +172,26 @@ TEST_CASE("tokenizer.json: errors say where and what") {
         {R"(|\\p{N}|)", R"(|\\p{N}+|)", "pretokenizers[0].pattern.Regex: the split pattern"},
         {R"("Isolated")", R"("Removed")", "a behavior other than Isolated is not supported"},
         {R"("invert": false)", R"("invert": true)", "invert is not supported"},
-        {R"(, "use_regex": false)", "", "use_regex is not supported"},
+        {R"(, "use_regex": false)", "", "use_regex behind Split is not supported"},
         {R"("add_prefix_space": false)", R"("add_prefix_space": true)",
          "add_prefix_space is not supported"},
-        {R"("Split")", R"("Digits")", "a sequence of pre-tokenizers other than"},
+        {R"("Split")", R"("Digits")", "individual_digits = false is not supported"},
+        {R"("Split")", R"("Punctuation")", R"(the pre-tokenizer "Punctuation" is not supported)"},
+        {R"({"type": "Split")", R"({"type": "Digits"}, {"type": "Split")",
+         "a sequence of other than 1 or 2 steps"},
         {R"("type": "Sequence")", R"("type": "Metaspace")",
          R"(the pre-tokenizer "Metaspace" is not supported)"},
         {R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "Metaspace"})",
-         "a decoder other than"},
+         R"(the decoder "Metaspace" is not supported)"},
+        {R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "Fuse"})",
+         "a decoder without ByteLevel"},
         {R"("post_processor": null)", R"("post_processor": {"type": "BertProcessing"})",
          R"("BertProcessing" is not)"},
         {R"("post_processor": null)", R"("post_processor": {"type": "TemplateProcessing", "single":
             [{"SpecialToken": {"id": "x"}}], "special_tokens": {"x": {"ids": [3]}}})",
          "the id 3 is not one of the 10"},
-        {R"("normalized": false)", R"("normalized": true)",
-         R"(normalized of "<|end|>" is not supported)"},
-        {R"("normalized": false)", R"("lstrip": true)", R"(lstrip of "<|end|>" is not supported)"},
+        {R"("normalized": false)", R"("single_word": true)",
+         R"(single_word of "<|end|>" is not supported)"},
         {R"("normalized": false)", R"("rstrip": 1)", "rstrip: must be true or false"},
         // shapes
         {R"("model":)", R"("modell":)", R"(f.json: the key "model" is missing)"},
@@ -185,6 +205,42 @@ TEST_CASE("tokenizer.json: errors say where and what") {
     }
     for (const char* json : {"", "[]", "{}", "null", "\"x\"", "\xFF", "{\"a\":\"\\ud800\"}"})
         CHECK(error_of(json).starts_with("f.json: "));
+}
+
+TEST_CASE("tokenizer.json: errors of SentencePiece's vocabularies say where and what") {
+    struct Row {
+        const char *old, *replacement, *says;
+    };
+    const Row rows[] = {
+        {R"("byte_fallback": true)", R"("byte_fallback": false)", "byte_fallback = false with"},
+        {R"({"type": "ByteFallback"})", R"({"type": "Fuse"})", "a decoder without ByteLevel, or"},
+        {R"("pattern": {"String": "\u2581"})", R"("pattern": {"String": "_"})",
+         R"(f.json.decoder.decoders[0]: the decoder "Replace" is not supported)"},
+        {R"("start": 1)", R"("start": 2)", R"(the decoder "Strip" is not supported)"},
+        {R"("start": 1)", R"("start": -1)", "start: the id"},
+        {R"("pre_tokenizer":)", R"("x":)", "f.json: a decoder of U+2581 without Metaspace or"},
+        {R"("Metaspace")", R"("Whitespace")", R"(the pre-tokenizer "Whitespace" is not)"},
+        {R"("prepend_scheme": "first")", R"("prepend_scheme": "last")", R"("last" is not)"},
+        {R"("replacement": "\u2581")", R"("replacement": "_")", "a replacement other than U+2581"},
+        {R"("normalizer": null)", R"("normalizer": {"type": "Prepend", "prepend": "\u2581"})",
+         "Metaspace behind Prepend is not"},
+        {R"("normalizer": null)", R"("normalizer": {"type": "Prepend", "prepend": "x"})",
+         R"(the normalizer "Prepend" is not)"},
+        {R"("normalizer": null)",
+         R"("normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "b"})",
+         R"(the normalizer "Replace" is not)"},
+        {R"("normalized": false)", R"("normalized": true)", R"(normalized of "<s>", in)"},
+        {R"("dropout": null)", R"("unk_token": "<s>")", "no token for the byte 0"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.replacement);
+        const std::string error = error_of(with(row.old, row.replacement, kGoodSpaced));
+        CHECK_MESSAGE(error.find(row.says) != error.npos, error);
+    }
+    const Tokenizer t = load(kGoodSpaced);
+    CHECK(t.encode("a a<s>ab") == Ids{4, 4, 0, 1, 3});  // b has its byte
+    CHECK(t.encode("xb") == Ids{2, 3});                 // x has none
+    CHECK(t.decode(Ids{4, 0, 4, 3}, true) == "a ab");
 }
 
 TEST_CASE("tokenizer.json: a file with a few bytes changed is refused by its name or works") {

@@ -1,0 +1,41 @@
+// Tokenizers of whole models: the keys of GGUF files, and the tokenizer.json of folders.
+#include "libcore/base/error.h"
+#include "libcore/file/gguf.h"
+#include "libcore/run/open_tokenizer.h"
+#include "tests/unit/tokenizer_files.h"
+
+using namespace hf;
+using namespace hf::test;
+
+TEST_CASE("open_tokenizer: the keys of a GGUF file give the ids that tokenizer.json gives") {
+    for (const std::string& name : kSmallTokenizers) {
+        CAPTURE(name);
+        const std::string folder = data_path("tokenizers/" + name);
+        const ModelFile file = open_gguf(folder + "/vocab.gguf", Log());
+        const auto tokenizer = open_tokenizer(file);
+        REQUIRE(tokenizer != nullptr);
+        const Json cases = read_json(folder + "/cases.json").at("cases");
+        for (const Json& c : cases) check_case(*tokenizer, c);
+
+        const Tokenizer json = load_tokenizer(folder);
+        CHECK(tokenizer->known_ids() == json.known_ids());  // and the padding is not known
+        for (int32_t id = 0; id < json.known_ids(); ++id) {
+            CHECK(tokenizer->bytes(id) == json.bytes(id));
+            CHECK(tokenizer->is_special(id) == json.is_special(id));
+        }
+    }
+}
+
+TEST_CASE("open_tokenizer: a model without a tokenizer has none") {
+    CHECK(open_tokenizer(ModelFile()) == nullptr);
+}
+
+TEST_CASE("open_tokenizer: errors name the file") {
+    ModelFile file;
+    file.path = std::string("m");
+    file.tokenizer = std::string("{}");
+    file.container = "safetensors";
+    CHECK_THROWS_WITH_AS(open_tokenizer(file), doctest::Contains("m/tokenizer.json: "), Error);
+    file.container = "hfq";
+    CHECK_THROWS_WITH_AS(open_tokenizer(file), doctest::Contains("m: tokenizer.json: "), Error);
+}
