@@ -45,6 +45,8 @@ ModelDefaults read_model_defaults(const ModelFile& file, const Tokenizer* tokeni
         if (const auto id = tokenizer->id_of(token)) stop.insert(*id);
     };
     read_fields(file, "config.json", file.config, add_ids);
+    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+        if (file.gguf.has(key)) stop.insert(int32_t(file.gguf.uint(key, 0, INT32_MAX)));
     read_fields(file, "generation_config.json", file.generation_config, [&](const ConfigFields& f) {
         add_ids(f);
         defaults.sampling = read_sampling(f);

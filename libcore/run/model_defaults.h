@@ -17,9 +17,10 @@ struct ModelDefaults {
     SamplingConfig sampling;        // unset: the model says nothing
 };
 
-/// Stop ids: eos_token_id of config.json and of generation_config.json, eos_token of
-/// tokenizer_config.json, and the tokens that end a turn in any known vocabulary. All of them,
-/// because one file alone may name the end of a text but not that of a turn.
+/// Stop ids: eos_token_id of config.json and of generation_config.json, the eos and eot ids among
+/// the keys of a GGUF file, eos_token of tokenizer_config.json, and the tokens that end a turn in
+/// any known vocabulary. All of them, because one alone may name the end of a text but not that of
+/// a turn.
 /// Sampling: temperature, top_k, top_p, min_p, repetition_penalty of generation_config.json;
 /// "do_sample": false there is temperature 0.
 ///

@@ -116,6 +116,12 @@ TEST_CASE("model defaults: the stop ids of all files are united with the vocabul
     }
 }
 
+TEST_CASE("a GGUF file's keys name the token that ends its texts") {
+    const ModelFile file = open_model_file(data_path("gguf/tiny_llama.q8_0.gguf"), {});
+    const auto ids = read_model_defaults(file, nullptr).stop_ids;
+    CHECK(ids == std::vector{int32_t(file.gguf.uint("tokenizer.ggml.eos_token_id", 0, 255))});
+}
+
 TEST_CASE("model defaults: a person's sampling value beats the model's, and that the neutral one") {
     const ModelFile file =
         model_with("{}", R"({"temperature": 0.25, "top_k": 20, "do_sample": true})");
