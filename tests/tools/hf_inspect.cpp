@@ -1,0 +1,172 @@
+// hf-inspect as people and scripts meet it.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/data.h"
+#include "tests/tools/process.h"
+#include "tests/tools/texts.h"
+
+using namespace hf::test;
+using Json = nlohmann::json;
+
+namespace {
+
+Outcome hf_inspect(std::vector<std::string> arguments, RunOptions options = {}) {
+    arguments.insert(arguments.begin(), HF_INSPECT);
+    return run_process(arguments, options);
+}
+
+Json object_of(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    const Outcome run = hf_inspect(arguments);
+    CHECK(run.code == 0);
+    CHECK(lines_of(run.out).size() == 1);
+    return Json::parse(run.out);
+}
+
+/// Names of all keys, of objects inside too.
+void collect_keys(const Json& json, std::vector<std::string>& keys) {
+    for (const auto& [key, value] : json.items()) {
+        if (json.is_object()) keys.push_back(key);
+        if (value.is_structured()) collect_keys(value, keys);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("hf-inspect: the page of the bundled model says what it is, without colours in a pipe") {
+    const Outcome run = hf_inspect({demo_model_path()});
+    CHECK(run.code == 0);
+    CHECK(run.err.empty());
+    for (const char* part : {"safetensors", "qwen3.5", "12 layers", "3 layers: 4 heads of 64",
+                             "9 layers: 2 key heads", "11,316,488", "2048 tokens", "4096 entries",
+                             "chatml-trim", "4091, 4093", "bf16", "16.00", "f32: scalar avx2"})
+        CHECK_MESSAGE(contains(run.out, part), part);
+    CHECK(lines_of(run.out).back() == "  runs");
+    CHECK_FALSE(contains(run.out, "\x1b"));
+}
+
+TEST_CASE("hf-inspect: --tensors lists every tensor, --scan says that all weights are finite") {
+    const std::string path = data_path("gguf/tiny_llama.q4_0.gguf");
+    const std::string page = hf_inspect({path, "--tensors", "--scan"}).out;
+    const Json object = object_of({path, "--tensors", "--scan"});
+    CHECK(object["tensors"].size() == 22);
+    for (const Json& t : object["tensors"]) {
+        CHECK(contains(page, t["name"].get<std::string>()));
+        CHECK(t["used"] == true);
+        CHECK(t["file"] == path);
+    }
+    CHECK(contains(page, "scanned 22 tensors"));
+    CHECK(contains(page, "all weights are finite"));
+    CHECK(object["scan"]["damaged"].empty());
+    CHECK(object["scan"]["tensors"] == 22);
+    CHECK_FALSE(object_of({path}).contains("tensors"));
+    CHECK_FALSE(object_of({path}).contains("scan"));
+}
+
+TEST_CASE("hf-inspect: every key of its JSON is in its manual") {
+    const std::string manual = read_file(data_path("../../docs/hf-inspect.md"));
+    std::vector<std::string> keys;
+    collect_keys(object_of({demo_model_path(), "--tensors", "--scan"}), keys);
+    collect_keys(object_of({data_path("models/tiny_qwen35_a")}), keys);
+    CHECK(keys.size() > 60);
+    for (const std::string& key : keys) CHECK_MESSAGE(contains(manual, "`" + key + "`"), key);
+}
+
+TEST_CASE("hf-inspect: a model without a tokenizer loads, and takes no text") {
+    const Json object = object_of({data_path("models/tiny_qwen35_a")});
+    CHECK(object["loads"] == true);
+    CHECK(object["takes_text"] == false);
+    CHECK(object["takes_chat"] == false);
+    CHECK(object["tokenizer"].is_null());
+    REQUIRE(object["refusals"].size() == 1);
+    CHECK(object["refusals"][0]["stops"] == "text");
+    const std::string page = hf_inspect({data_path("models/tiny_qwen35_a")}).out;
+    CHECK(contains(page, "takes ids, no text\n"));
+    CHECK(contains(page, "text: " + object["refusals"][0]["why"].get<std::string>()));
+}
+
+TEST_CASE("hf-inspect: a vocabulary without weights is looked at, and does not load") {
+    const Json object = object_of({data_path("tokenizers/small_qwen35/vocab.gguf")});
+    CHECK(object["loads"] == false);
+    CHECK(object["config"].is_null());
+    CHECK(object["architecture"] == "qwen3.5");
+    CHECK(object["tokenizer"]["entries"].get<int>() > 2000);
+    CHECK(object["tokenizer"]["kind"] == "gpt2 qwen35");
+}
+
+TEST_CASE("hf-inspect: the cache's format and the context count for the state") {
+    const Json f16 = object_of({demo_model_path()});
+    const Json f32 = object_of({demo_model_path(), "--kv", "f32", "--ctx", "100"});
+    CHECK(f16["context"] == 2048);
+    CHECK(f16["kv_cache"] == "f16");
+    CHECK(f32["context"] == 100);
+    CHECK(f32["state_bytes"] < f16["state_bytes"]);
+    CHECK(f32["state_bytes"] >
+          object_of({demo_model_path(), "--ctx", "100"})["state_bytes"].get<uint64_t>());
+}
+
+TEST_CASE("hf-inspect: what a file says cannot move a terminal's cursor or break the JSON") {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::temp_directory_path() / ("hf_inspect_" + std::to_string(getpid()));
+    fs::create_directories(folder);
+    fs::copy(data_path("models/tiny_qwen35_a/model.safetensors"), folder);
+    std::ofstream(folder / "config.json") << R"({"model_type": "\u001b[2Jqwen\n\u0007"})";
+    const std::string page = hf_inspect({folder}).out;
+    CHECK(contains(page, "?[2Jqwen??"));
+    for (const char c : page) CHECK((c == '\n' || c >= ' '));
+    CHECK(contains(object_of({folder})["refusals"][0]["why"].get<std::string>(), "\x1b[2Jqwen"));
+    fs::remove_all(folder);
+}
+
+TEST_CASE("hf-inspect: what is wrong is one line on stderr, with its exit code") {
+    const struct {
+        std::vector<std::string> arguments;
+        int code;
+        const char* says;
+    } cases[] = {
+        {{"/no/such/model"}, 1, "/no/such/model"},
+        {{data_path("models/tiny_qwen35_a/model.safetensors")}, 1, "give the folder"},
+        {{data_path("codecs/index.json")}, 1, "is no model"},
+        {{demo_model_path(), "--no-such-flag"}, 2, "--no-such-flag"},
+        {{demo_model_path(), "another"}, 2, "another"},
+        {{demo_model_path(), "-m", "/x"}, 2, "both name a model"},
+        {{demo_model_path(), "--kv", "q4"}, 2, "f16, f32 or q8"},
+    };
+    for (const auto& c : cases) {
+        const Outcome run = hf_inspect(c.arguments);
+        CAPTURE(run.err);
+        CHECK(run.code == c.code);
+        CHECK(run.out.empty());
+        CHECK(lines_of(run.err).size() == 1);
+        CHECK(run.err.starts_with("hf-inspect: error: "));
+        CHECK(contains(run.err, c.says));
+    }
+}
+
+TEST_CASE("hf-inspect: a reader that left is no error, an output that cannot be written is one") {
+    const Outcome left = hf_inspect({demo_model_path(), "--tensors"},
+                                    {.on_output = [](pid_t, const std::string&) { return false; }});
+    CHECK(left.code == 0);
+    CHECK(left.err.empty());
+    const Outcome full = hf_inspect({demo_model_path()}, {.stdout_path = "/dev/full"});
+    CHECK(full.code == 1);
+    CHECK(contains(full.err, "No space left"));
+}
+
+TEST_CASE("hf-inspect: --help fits a screen and begins with an example; names are known ones") {
+    const Outcome help = hf_inspect({"--help"});
+    CHECK(help.code == 0);
+    CHECK(lines_of(help.out).size() <= 45);
+    CHECK(help.out.starts_with("hf-inspect "));
+    for (const char* flag : {"--tensors", "--scan", "--json", "--model", "--ctx", "--kv"})
+        CHECK_MESSAGE(contains(help.out, flag), flag);
+    const RunOptions named{
+        .environment = {"HIPFIRE_MODELS_DIR=" + data_path("models"), "LC_ALL=de_DE.UTF-8"}};
+    CHECK(contains(hf_inspect({"tiny_llama"}, named).out, "architecture  llama"));
+    CHECK(contains(hf_inspect({"--list"}, named).out, "tiny_llama"));
+}

@@ -1,0 +1,50 @@
+#include "tools/device_facts.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cpuexec/isa.h"
+#include "libcore/base/error.h"
+
+namespace hf {
+namespace {
+
+std::string_view activations_name(cpu::Activations activations) {
+    constexpr std::string_view kNames[] = {"f32", "i16", "int8"};
+    return kNames[size_t(activations)];
+}
+
+}  // namespace
+
+DeviceOptions device_options(const CpuConfig& config) {
+    DeviceOptions options;
+    options.threads = config.threads;
+    options.level =
+        config.isa == "auto" ? cpu::detect_level() : cpu::parse_level(config.isa).value();
+    if (!cpu::cpu_has(options.level))
+        throw Error(fmt::format("cpu.isa = {}: this CPU has {} at most", config.isa,
+                                cpu::name(cpu::detect_level())),
+                    Fault::usage);
+    return options;
+}
+
+std::string device_text(const DeviceInfo& d) {
+    return fmt::format("{}{}, {} thread{}, {}/{}", d.name, d.simulated ? " (simulated)" : "",
+                       d.threads, d.threads == 1 ? "" : "s", activations_name(d.activations),
+                       cpu::name(d.level));
+}
+
+nlohmann::ordered_json device_json(const DeviceInfo& d) {
+    return {{"kind", d.kind},
+            {"name", d.name},
+            {"simulated", d.simulated},
+            {"threads", d.threads},
+            {"isa", cpu::name(d.level)},
+            {"activations", activations_name(d.activations)}};
+}
+
+std::string json_line(const nlohmann::ordered_json& object) {
+    return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hf

@@ -1,0 +1,25 @@
+// The device that a tool computes on: from settings, and into what it prints beside its numbers.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "libcore/config/config.h"
+#include "libcore/device/open_device.h"
+
+namespace hf {
+
+/// Errors  hf::Error(usage) for an instruction level that this CPU lacks
+DeviceOptions device_options(const CpuConfig& config);
+
+/// "CPU NAME, 2 threads, f32/avx2"
+std::string device_text(const DeviceInfo& info);
+
+/// Described in docs/hf-run.md.
+nlohmann::ordered_json device_json(const DeviceInfo& info);
+
+/// One line of valid JSON in UTF-8, whatever the strings in it hold.
+std::string json_line(const nlohmann::ordered_json& object);
+
+}  // namespace hf

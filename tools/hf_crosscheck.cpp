@@ -1,0 +1,147 @@
+// hf-crosscheck: how well a model predicts a text, and how far its weights are from another's.
+// docs/hf-crosscheck.md is its manual.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "cpuexec/topology.h"
+#include "libcore/base/error.h"
+#include "libcore/run/hash.h"
+#include "libcore/run/open_tokenizer.h"
+#include "libcore/run/perplexity.h"
+#include "tools/crosscheck_output.h"
+#include "tools/device_facts.h"
+#include "tools/model_argument.h"
+#include "tools/output.h"
+
+namespace hf {
+namespace {
+
+constexpr const char* kName = "hf-crosscheck";
+constexpr const char* kIntroduction =
+    "hf-crosscheck --perplexity models/demo/eval.txt       how well the bundled model predicts it\n"
+    "hf-crosscheck MODEL --perplexity FILE --ctx 2048      another model, in windows of 2048\n"
+    "hf-crosscheck MODEL --weights ORIGINAL                how far its weights are from those";
+
+struct CrosscheckFlags {
+    CommonFlags common;
+    std::string model, text, original;
+    uint64_t most_tokens = 0;  // 0: all
+    bool is_json = false;
+};
+
+std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
+                                          CrosscheckFlags& flags) {
+    CLI::App app(kIntroduction, kName);
+    app.set_help_flag("-h,--help", "This text");
+    app.add_option("model", flags.model, "");
+    app.add_option("--perplexity", flags.text,
+                   "Perplexity over the text of a file; - is standard input")
+        ->type_name("FILE");
+    app.add_option("--tokens", flags.most_tokens, "Of the text only so many tokens")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+    app.add_option("--weights", flags.original,
+                   "Relative error of the weights against those of another model")
+        ->type_name("MODEL");
+    app.add_flag("--json", flags.is_json, "One JSON object per check");
+    add_common_flags(app, flags.common);
+    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    take_model(flags.common, flags.model);
+    return std::nullopt;
+}
+
+/// For a person who waits.
+Progress terminal_progress(std::string_view what) {
+    if (!is_terminal(STDERR_FILENO)) return {};
+    using Clock = std::chrono::steady_clock;
+    return [=, start = Clock::now(), is_shown = false](size_t done, size_t total) mutable {
+        if (done < total && Clock::now() - start > std::chrono::seconds(1)) {
+            write_error(fmt::format("\r{}: {} of {} {}", kName, done, total, what));
+            is_shown = true;
+        }
+        if (is_shown && done == total) write_error("\r\x1b[K");
+    };
+}
+
+std::vector<int32_t> read_tokens(const CrosscheckFlags& flags, const Tokenizer& tokenizer) {
+    std::vector<int32_t> ids = tokenizer.encode(read_text(flags.text));
+    if (flags.most_tokens > 0) ids.resize(std::min<uint64_t>(ids.size(), flags.most_tokens));
+    return ids;
+}
+
+struct Checker {
+    const CrosscheckFlags& flags;
+    const Config& config;
+    const Log& log;
+    std::shared_ptr<const ModelFile> file;
+    Output output = {};
+
+    void check_weights() {
+        const ModelFile original = open_model_file(flags.original, log);
+        cpu::ThreadPool pool(config.cpu.threads > 0 ? config.cpu.threads : cpu::default_threads());
+        const auto errors =
+            compare_weights(*file, original, pool, terminal_progress("tensors compared"));
+        const WeightFacts facts{file->path, original.path, errors};
+        output.write(flags.is_json ? weights_json(facts) : weights_text(facts));
+    }
+
+    void check_perplexity() {
+        const auto tokenizer = open_tokenizer(*file);
+        if (!tokenizer)
+            throw Error(file->path + " has no tokenizer, so it cannot read text", Fault::refused);
+        const std::vector<int32_t> text = read_tokens(flags, *tokenizer);
+        const auto device = open_device(config.device.kind, device_options(config.cpu));
+        const Model model = load_model(file, *device, {}, log);
+        const uint32_t context = context_size(config.memory.max_seq, model.config.max_positions);
+        Session session(model, *device,
+                        {context, kv_type_by_name(config.memory.kv_cache), Session::kMaxTokens});
+        const TextScore score =
+            score_text(session, text, ids_in_front(*tokenizer), terminal_progress("tokens"));
+        const ScoreFacts facts{.model = file->path,
+                               .architecture = std::string(model.arch->name),
+                               .text = flags.text,
+                               .text_hash = hash_answer(text, {}),
+                               .device = device->info(),
+                               .kv_cache = config.memory.kv_cache,
+                               .context = context,
+                               .score = score};
+        output.write(flags.is_json ? score_json(facts) : score_line(facts));
+        if (!output.is_closed()) log.info(passes_line(facts));
+    }
+};
+
+int run(int argc, char** argv) {
+    const Environment environment = read_environment(environ);
+    CrosscheckFlags flags;
+    if (const auto exit_code = parse_crosscheck_flags(argc, argv, flags)) return *exit_code;
+    const Log log = standard_error_log(kName, flags.common, environment);
+    const Resolved resolved = resolve_config(config_sources(flags.common, environment), log);
+    if (const std::string answer = answer_of(flags.common, resolved); !answer.empty()) {
+        Output().write(answer);
+        return 0;
+    }
+    if (flags.text.empty() && flags.original.empty())
+        throw Error(
+            "there is nothing to check; name a text with --perplexity, or a model with "
+            "--weights",
+            Fault::usage);
+    const std::string path = model_path(resolved.config);
+    Checker checker{flags, resolved.config, log,
+                    std::make_shared<const ModelFile>(open_model_file(path, log))};
+    if (!flags.original.empty()) checker.check_weights();
+    if (!flags.text.empty()) checker.check_perplexity();
+    return 0;
+}
+
+}  // namespace
+}  // namespace hf
+
+int main(int argc, char** argv) {
+    return hf::run_tool(hf::kName, [&] { return hf::run(argc, argv); });
+}
