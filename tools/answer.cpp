@@ -5,25 +5,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cpuexec/isa.h"
 #include "libcore/run/hash.h"
+#include "tools/device_facts.h"
 
 namespace hf {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string line(const Json& object) {
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 std::string hex(uint64_t hash) {
     return fmt::format("{:016x}", hash);
-}
-
-std::string_view activations_name(cpu::Activations activations) {
-    constexpr std::string_view kNames[] = {"f32", "i16", "int8"};
-    return kNames[size_t(activations)];
 }
 
 /// The double that prints as the float does: 0.7, not 0.699999988079071.
@@ -46,15 +37,6 @@ Json sampling_json(const SamplingOptions& s) {
             {"frequency_penalty", as_written(s.frequency_penalty)}};
 }
 
-Json device_json(const DeviceInfo& d) {
-    return {{"kind", d.kind},
-            {"name", d.name},
-            {"simulated", d.simulated},
-            {"threads", d.threads},
-            {"isa", cpu::name(d.level)},
-            {"activations", activations_name(d.activations)}};
-}
-
 Json phase_json(const Phase& p) {
     return {{"tokens", p.tokens},
             {"seconds", p.seconds},
@@ -67,18 +49,19 @@ Json phase_json(const Phase& p) {
 
 void AnswerWriter::start(const RunFacts& f) {
     if (form_ != AnswerForm::json) return;
-    output_.write(line({{"type", "start"},
-                        {"version", HF_VERSION},
-                        {"model", f.model},
-                        {"architecture", f.architecture},
-                        {"container", f.container},
-                        {"device", device_json(f.device)},
-                        {"kv_cache", f.kv_cache},
-                        {"max_seq", f.max_seq},
-                        {"chat_template", f.chat_template.empty() ? Json() : Json(f.chat_template)},
-                        {"sampling", sampling_json(f.sampling)},
-                        {"prompt_tokens", f.prompt_tokens},
-                        {"prompt_hash", hex(f.prompt_hash)}}));
+    output_.write(
+        json_line({{"type", "start"},
+                   {"version", HF_VERSION},
+                   {"model", f.model},
+                   {"architecture", f.architecture},
+                   {"container", f.container},
+                   {"device", device_json(f.device)},
+                   {"kv_cache", f.kv_cache},
+                   {"max_seq", f.max_seq},
+                   {"chat_template", f.chat_template.empty() ? Json() : Json(f.chat_template)},
+                   {"sampling", sampling_json(f.sampling)},
+                   {"prompt_tokens", f.prompt_tokens},
+                   {"prompt_hash", hex(f.prompt_hash)}}));
 }
 
 void AnswerWriter::token(const GeneratedToken& token) {
@@ -90,7 +73,7 @@ void AnswerWriter::token(const GeneratedToken& token) {
     } else {
         Json object = {{"type", "token"}, {"text", token.text}};
         if (ids_in_json_) object["id"] = token.id;
-        output_.write(line(object));
+        output_.write(json_line(object));
     }
 }
 
@@ -107,19 +90,16 @@ void AnswerWriter::finish(const RunFacts& facts, const Generation& g,
                    {"device", device_json(facts.device)},
                    {"sampling", sampling_json(facts.sampling)}};
     if (hash) object["hash"] = hex(*hash);
-    output_.write(line(object));
+    output_.write(json_line(object));
 }
 
 std::string summary_line(const RunFacts& facts, const Generation& g) {
-    const DeviceInfo& d = facts.device;
     std::string text = fmt::format("{} tokens in ({:.1f} tok/s), {} out", facts.prompt_tokens,
                                    g.prompt.tok_per_s(), g.ids.size());
     if (g.decode.tokens > 0)
         text += fmt::format(" ({:.1f} tok/s, {:.1f} MiB/token, {:.2f} GB/s)", g.decode.tok_per_s(),
                             g.decode.bytes_per_token() / (1 << 20), g.decode.gb_per_s());
-    text += fmt::format("; {}{}, {} thread{}, {}/{}", d.name, d.simulated ? " (simulated)" : "",
-                        d.threads, d.threads == 1 ? "" : "s", activations_name(d.activations),
-                        cpu::name(d.level));
+    text += "; " + device_text(facts.device);
     if (!facts.sampling.is_greedy()) text += fmt::format("; seed {}", facts.sampling.seed);
     return text + fmt::format("; {}", finish_name(g.finish));
 }

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "cpuexec/isa.h"
 #include "libcore/base/error.h"
 #include "libcore/device/open_device.h"
 #include "libcore/load/model.h"
@@ -19,6 +18,7 @@
 #include "libcore/run/open_tokenizer.h"
 #include "libcore/text/chat.h"
 #include "tools/answer.h"
+#include "tools/device_facts.h"
 #include "tools/hf_run_flags.h"
 #include "tools/signals.h"
 
@@ -52,18 +52,6 @@ std::string read_prompt(const RunFlags& flags) {
             "file with --file, or send it through a pipe",
             Fault::usage);
     return read_prompt_file("-");
-}
-
-DeviceOptions device_options(const CpuConfig& config) {
-    DeviceOptions options;
-    options.threads = config.threads;
-    options.level =
-        config.isa == "auto" ? cpu::detect_level() : cpu::parse_level(config.isa).value();
-    if (!cpu::cpu_has(options.level))
-        throw Error(fmt::format("cpu.isa = {}: this CPU has {} at most", config.isa,
-                                cpu::name(cpu::detect_level())),
-                    Fault::usage);
-    return options;
 }
 
 /// Which ids the sampler may pick; empty: all.
