@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -84,12 +85,12 @@ std::optional<Buffer> HostDevice::adopt(std::span<const std::byte> mapped) {
 
 void HostDevice::upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) {
     HF_ASSERT(offset <= to.bytes() && from.size() <= to.bytes() - offset);
-    std::memcpy(to.writable() + offset, from.data(), from.size());
+    std::copy(from.begin(), from.end(), to.writable() + offset);
 }
 
 void HostDevice::download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const {
     HF_ASSERT(offset <= from.bytes() && to.size() <= from.bytes() - offset);
-    std::memcpy(to.data(), from.data() + offset, to.size());
+    std::copy_n(from.data() + offset, to.size(), to.begin());
 }
 
 void HostDevice::submit(std::span<const Step> steps, const Tokens& tokens) {

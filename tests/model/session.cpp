@@ -130,6 +130,16 @@ TEST_CASE("session: a restored checkpoint continues with the same bits as the fi
     }
 }
 
+TEST_CASE("session: a model without recurrent state has checkpoints too") {
+    const std::string folder = data_path("models/tiny_llama");
+    const auto ids = long_ids(folder);
+    Loaded m(folder);
+    const Checkpoint empty = m.session.checkpoint();
+    const auto want = run_ids(m.session, ids, cut_every(ids.size(), 64));
+    m.session.restore(empty);
+    CHECK(run_ids(m.session, ids, cut_every(ids.size(), 64)) == want);
+}
+
 TEST_CASE("session: a checkpoint whose cache rows were overwritten is refused") {
     const std::string folder = data_path(kModels[0]);
     const auto ids = long_ids(folder);
