@@ -52,12 +52,23 @@ const Codec& for_cols(const Codec& format, uint64_t cols) {
 
 /// * stands for any characters, also none.
 bool matches(std::string_view pattern, std::string_view name) {
-    if (pattern.empty()) return name.empty();
-    if (pattern[0] != '*')
-        return !name.empty() && name[0] == pattern[0] && matches(pattern.substr(1), name.substr(1));
-    for (size_t skipped = 0; skipped <= name.size(); ++skipped)
-        if (matches(pattern.substr(1), name.substr(skipped))) return true;
-    return false;
+    constexpr size_t kNone = std::string_view::npos;
+    size_t p = 0, n = 0;                // what is left of both
+    size_t star = kNone, taken_to = 0;  // the last star, and how far its part of the name goes
+    while (n < name.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            taken_to = n;
+        } else if (p < pattern.size() && pattern[p] == name[n]) {
+            ++p, ++n;
+        } else if (star != kNone) {  // the star takes one character more
+            p = star + 1;
+            n = ++taken_to;
+        } else {
+            return false;
+        }
+    }
+    return pattern.find_first_not_of('*', p) == kNone;
 }
 
 const Codec& kept(const Keep& keep, const SourceTensor& t, const std::string& label) {

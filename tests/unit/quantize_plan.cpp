@@ -124,6 +124,20 @@ TEST_CASE("policy: the last pattern that matches counts") {
     CHECK(chosen("mq4", kMatrix, {parse_keep("a=b=f16")}) == "mq4g256v2");
 }
 
+TEST_CASE("policy: stars take any characters, and many of them take no longer") {
+    const auto is_kept = [](const std::string& pattern, const char* name) {
+        return chosen("mq4", tensor(Role::ffn_up, Use::matrix, {8, 256}, name),
+                      {parse_keep(pattern + "=f16")}) == "f16";
+    };
+    for (const char* pattern :
+         {"a.b.c", "*", "**", "a*", "*c", "a*c", "*b*", "a.*.c", "*.*.*", "a.b.c*"})
+        CHECK_MESSAGE(is_kept(pattern, "a.b.c"), pattern);
+    for (const char* pattern : {"a", "b*", "*b", "a*b", "*d*", "a.b.c.*", "*.*.*.*", "a*b*a"})
+        CHECK_MESSAGE(!is_kept(pattern, "a.b.c"), pattern);
+    CHECK(is_kept("*aab", "aaaab"));
+    CHECK(!is_kept(std::string(40, '*') + "x", std::string(200, 'a').c_str()));
+}
+
 TEST_CASE("policy: formats and patterns that cannot be are refused with what can") {
     CHECK(contains(usage_error([] { format_by_name("q4_k"); }), "mq4g256v2"));
     for (const char* text : {"", "=mq4", "x", "x=", "x=mq7"})
