@@ -12,5 +12,6 @@ set(HF_DATA_DIR ${CMAKE_INSTALL_DATADIR}/hipfire)
 install(DIRECTORY models/demo DESTINATION ${HF_DATA_DIR}/models
     PATTERN make EXCLUDE)      # how the model was trained is for those who have the sources
 install(FILES hipfire.toml.example DESTINATION ${HF_DATA_DIR})
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CONTRIBUTING.md LICENSE hipfire.toml.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES models/demo/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/models/demo)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

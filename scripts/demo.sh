@@ -4,7 +4,9 @@
 # Only the model's text is on stdout.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-[ $# -gt 0 ] || set -- 'Tell me a short story about a dragon.'
+case ${1--} in
+    -*) set -- 'Tell me a short story about a dragon.' "$@" ;;
+esac
 
 # Warnings are no errors here: the compiler may be one that we have not met.
 sh "$root/scripts/build.sh" build/demo release -DHF_TESTS=OFF -DHF_WERROR=OFF

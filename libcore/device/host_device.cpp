@@ -48,11 +48,25 @@ std::string processor_name() {
     return "CPU";
 }
 
+/// The highest level at or below `most` that has dots of its own for these activations: what really
+/// multiplies.
+cpu::Level serving_level(cpu::Level most, cpu::Activations activations) {
+    for (size_t l = size_t(most); l > 0; --l)
+        for (const Codec& codec : codecs())
+            if (codec.cpu.dot[l][size_t(activations)]) return cpu::Level(l);
+    return cpu::Level::scalar;
+}
+
 }  // namespace
 
 HostDevice::HostDevice(const DeviceOptions& options)
     : pool_(options.threads ? options.threads : cpu::default_threads()) {
-    info_ = {"host", processor_name(), false, pool_.size(), options.level, options.activations};
+    info_ = {"host",
+             processor_name(),
+             false,
+             pool_.size(),
+             serving_level(options.level, options.activations),
+             options.activations};
 }
 
 MemoryInfo HostDevice::memory() const {

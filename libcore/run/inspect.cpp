@@ -139,7 +139,10 @@ struct Inspector {
         attempt(Stops::chat, [&] {
             const std::string_view arch = found.arch ? found.arch->name : "";
             const ChatTemplate* chat = choose_template(file.path, file.chat_template, arch);
-            if (chat) found.chat_template = chat->name;
+            if (!chat) return;
+            found.chat_template = chat->name;
+            const ChatMessage question{"user", "?", {}};
+            tokenizer->encode(render_chat(*chat, {&question, 1}));   // has it the tokens for it?
         });
     }
 };

@@ -72,7 +72,7 @@ std::vector<int32_t> Tokenizer::encode(std::span<const ChatPiece> chat) const {
         if (out.ids.back() < 0)
             throw Error(
                 fmt::format("the chat needs the token '{}', which this model's vocabulary of {} "
-                            "tokens does not have; turn thinking or the chat template off",
+                            "tokens does not have; give it plain text with --raw",
                             piece.text, known_ids()));
     }
     encode_span(text, false, out);

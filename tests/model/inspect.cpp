@@ -229,6 +229,15 @@ TEST_CASE("inspect: one thing that is wrong does not hide another, and many of a
     CHECK(i.refusals[3].stops == Stops::text);
 }
 
+TEST_CASE(
+    "inspect: a chat for which the vocabulary has no tokens is refused, as hf-run refuses it") {
+    const Inspection i =
+        inspect(open_model_file(data_path("gguf/tiny_qwen35_a.q8_0.gguf"), {}), {});
+    CHECK(i.allows(Stops::text));
+    CHECK(!i.allows(Stops::chat));
+    CHECK(sentences(i).find("--raw") != std::string::npos);
+}
+
 TEST_CASE("inspect: dots are listed at the levels where they begin") {
     for (const Codec& codec : codecs())
         for (size_t a = 0; a < cpu::kActivations; ++a) {
