@@ -48,7 +48,8 @@ void refuse_conflicts(const RunFlags& f) {
 std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& flags) {
     CLI::App app(kIntroduction, "hf-run");
     app.set_help_flag("-h,--help", "This text");
-    app.add_option("arguments", flags.arguments, "")->expected(0, 2);
+    app.add_option("arguments", flags.arguments, "")
+        ->expected(0, 1000);  // take_model_argument says more
     const CLI::Option* file =
         app.add_option("--file", flags.file, "Read the prompt from a file; - is standard input")
             ->type_name("PATH");

@@ -231,8 +231,8 @@ TEST_CASE("inspect: one thing that is wrong does not hide another, and many of a
 
 TEST_CASE(
     "inspect: a chat for which the vocabulary has no tokens is refused, as hf-run refuses it") {
-    const Inspection i =
-        inspect(open_model_file(data_path("gguf/tiny_qwen35_a.q8_0.gguf"), {}), {});
+    const ModelFile file = open_model_file(data_path("gguf/tiny_qwen35_a.q8_0.gguf"), {});
+    const Inspection i = inspect(file, kOptions);
     CHECK(i.allows(Stops::text));
     CHECK(!i.allows(Stops::chat));
     CHECK(sentences(i).find("--raw") != std::string::npos);
