@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <new>
 
@@ -12,6 +13,7 @@
 
 #include "cpuexec/isa.h"
 #include "libcore/base/error.h"
+#include "libcore/config/keys.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/mapped_file.h"
 #include "tools/output.h"
@@ -121,9 +123,41 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
                          "Version, compiler, instruction levels, device");
 }
 
+namespace {
+
+/// The arguments without those that say nothing: an empty text for a setting ("--seed=") leaves it
+/// unset. The parser would take the next argument for the value.
+/// Errors  hf::Error(usage) for another flag whose value is empty
+std::vector<std::string> without_empty(int argc, const char* const* argv) {
+    std::vector<std::string> kept;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--") {
+            kept.insert(kept.end(), argv + i, argv + argc);
+            break;
+        }
+        const bool is_empty =
+            word.starts_with("--") && word.find('=') == word.size() - 1 && word.size() > 3;
+        if (!is_empty) {
+            kept.emplace_back(word);
+            continue;
+        }
+        const std::string_view flag = word.substr(0, word.size() - 1);
+        const auto names = [&](const Key& key) {
+            return key.flag == flag || key.flag.ends_with(fmt::format(",{}", flag));
+        };
+        if (std::ranges::none_of(config_keys(), names))
+            throw Error(fmt::format("flag {}: the value is empty", flag), Fault::usage);
+    }
+    std::ranges::reverse(kept);  // as the parser wants them
+    return kept;
+}
+
+}  // namespace
+
 std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv) {
     try {
-        app.parse(argc, argv);
+        app.parse(without_empty(argc, argv));
         return std::nullopt;
     } catch (const CLI::CallForHelp&) {
         Output().write(help_text(app));
@@ -138,6 +172,7 @@ std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv)
 int run_tool(const char* name, const std::function<int()>& tool) {
     hold_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a write that fails
     report_shrunk_files();
     const auto complain = [&](std::string_view what) {
         write_error(styled(name, LogLevel::error, what, /*colours=*/false));

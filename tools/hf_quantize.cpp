@@ -1,6 +1,5 @@
 // hf-quantize: a model to an HFQ file. docs/hf-quantize.md is its manual.
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -58,7 +57,6 @@ std::vector<int32_t> read_calibration(const std::string& path, const ModelFile& 
 
 int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     catch_interrupts();
-    signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a write that fails
     Policy policy{&format_by_name(flags.format), {}};
     for (const std::string& keep : flags.keep) policy.keep.push_back(parse_keep(keep));
     const SourceModel model = open_source(flags, config, log);

@@ -164,7 +164,7 @@ std::span<const Key> config_keys() {
      "Where the model runs; auto: a graphics card if there is one, else the processor"},
 
     {"cpu.threads", "HIPFIRE_CPU_THREADS", "--threads", "0",
-     number(cpu, &CpuConfig::threads, 0u, 4096u),
+     number(cpu, &CpuConfig::threads, 0u, 1024u),
      "Threads that compute; 0: one per physical core this process may use"},
     {"cpu.isa", "HIPFIRE_CPU_ISA", "--isa", "auto",
      word(cpu, &CpuConfig::isa, {"auto", "scalar", "avx2", "avxvnni", "avx512vnni", "amx"}),

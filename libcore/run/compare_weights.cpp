@@ -99,7 +99,9 @@ void add(std::vector<FormatError>& formats, const PlannedTensor& p, const Sums& 
     found->error2 += sums.error2;
     found->original2 += sums.original2;
     const double error = relative(sums.error2, sums.original2);
-    if (!(error > found->worst_error) && !found->worst.empty()) return;
+    // a NaN is worse than any number
+    const bool is_worse = error > found->worst_error || std::isnan(error);
+    if (!found->worst.empty() && (std::isnan(found->worst_error) || !is_worse)) return;
     found->worst = p.tensor->name;
     found->worst_error = error;
 }

@@ -66,7 +66,7 @@ TEST_CASE("toml: what is wrong is named with file, line and key") {
         {"profiles = []", "1: 'profiles' must be a table, but it is an array"},
         {"[profiles]\na = 1", "2: 'profiles.a' must be a table, but it is the integer 1"},
         {"[profiles.a.cpu]\nthreads = -1",
-         "2: '-1' is not a value of cpu.threads, which takes an integer from 0 to 4096"},
+         "2: '-1' is not a value of cpu.threads, which takes an integer from 0 to 1024"},
         {"[profiles.a.cpu]\nthread = 1",
          "2: unknown key 'profiles.a.cpu.thread'; the nearest is 'cpu.threads'"},
     };
