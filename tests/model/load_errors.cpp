@@ -174,3 +174,15 @@ TEST_CASE("load: an allocation that fails midway leaves nothing behind, and a re
     }
     CHECK(failures > 10);  // one per vector at least
 }
+
+TEST_CASE("load: a number beyond 64 bits under a key that nobody asks for is no fault") {
+    Damaged d;
+    const std::string rest = d.config.dump().substr(1);
+    d.file->config = "{\"model_max_length\": 1000000000000000019884624838656, " + rest;
+    CHECK_NOTHROW(load_model(d.file, d.device, {}, {}));
+    d.config.erase("hidden_size");
+    d.file->config =
+        "{\"hidden_size\": 1000000000000000019884624838656, " + d.config.dump().substr(1);
+    CHECK_THROWS_WITH_AS(load_model(d.file, d.device, {}, {}), doctest::Contains("hidden_size"),
+                         Error);
+}

@@ -87,6 +87,16 @@ TEST_CASE(
     fs::remove(file);
 }
 
+TEST_CASE("hf-run: an empty value leaves a setting unset and takes nothing from its neighbour") {
+    const Outcome plain = ask({"What do cows eat?", "--temp", "0"});
+    const Outcome empty = ask({"--seed=", "--system=", "What do cows eat?", "--temp", "0"});
+    CHECK(empty.code == 0);
+    CHECK(empty.out == plain.out);
+    const Outcome dump = ask({"--dump-logits=", "What do cows eat?"});
+    CHECK(dump.code == 2);
+    CHECK(contains(dump.err, "--dump-logits: the value is empty"));
+}
+
 TEST_CASE("hf-run: the summary says what was done, and -q leaves it out") {
     const Outcome run = ask({"What do cows eat?", "--threads", "1", "--isa", "scalar"});
     REQUIRE(lines(run.err).size() == 1);
