@@ -142,7 +142,7 @@ struct Inspector {
             if (!chat) return;
             found.chat_template = chat->name;
             const ChatMessage question{"user", "?", {}};
-            tokenizer->encode(render_chat(*chat, {&question, 1}));   // has it the tokens for it?
+            tokenizer->encode(render_chat(*chat, {&question, 1}));  // has it the tokens for it?
         });
     }
 };
