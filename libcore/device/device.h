@@ -25,17 +25,26 @@ struct MemoryInfo {
     uint64_t total = 0, free = 0;  // bytes
 };
 
-class Device : public BufferOwner {
+/// What a device has handed out and not taken back, as its allocator counts it.
+struct MemoryUse {
+    uint64_t bytes[kResidencies] = {};
+    uint32_t buffers[kResidencies] = {};
+
+    uint32_t all_buffers() const { return buffers[0] + buffers[1] + buffers[2]; }
+};
+
+class Device {
   public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     virtual MemoryInfo memory() const = 0;
+    virtual MemoryUse in_use() const = 0;
 
     /// Zeroed memory, aligned to 64 bytes at least.
     /// Errors  hf::Error with bytes wanted and bytes free
     virtual Buffer allocate(uint64_t bytes, Residency residency) = 0;
-    /// A view of file-mapped bytes, where this device can multiply from them in place.
-    virtual std::optional<Buffer> adopt(std::span<const std::byte> mapped) = 0;
+    /// A view of file-mapped bytes, where weights of that residency can be read in place.
+    virtual std::optional<Buffer> adopt(std::span<const std::byte> mapped, Residency residency) = 0;
     virtual void upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;
     virtual void download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const = 0;
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "libcore/base/error.h"
-#include "libcore/exec/lower_rotations.h"
 #include "libcore/ops/run_steps.h"
 
 namespace hf {
@@ -35,10 +34,8 @@ Session::Session(const Model& model, Device& device, const SessionOptions& optio
     : model_(model),
       device_(device),
       layout_(lay_out(model, options)),
-      slots_(model.slots),
-      steps_(lower_rotations(model.steps.steps, slots_)),
       commit_steps_(commit_steps(model.state)),
-      arena_layout_(lay_out_arena(slots_, layout_.max_pending, options.max_logits)),
+      arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
       state_(device.allocate(layout_.bytes, Residency::device)),
       arena_(device.allocate(arena_layout_.floats * sizeof(float), Residency::device)),
       logits_(uint64_t(options.max_logits) * model.config.vocab) {}
@@ -80,7 +77,7 @@ std::span<const float> Session::forward(std::span<const int32_t> ids,
     t.ids = ids.data();
     t.logit_count = uint32_t(logit_rows.size());
     t.logit_rows = logit_rows.data();
-    run(steps_, t);
+    run(model_.steps, t);
     const std::span<float> wanted(logits_.data(), logit_rows.size() * vocab);
     device_.download(arena_, arena_layout_.offset[model_.logits.id] * sizeof(float),
                      std::as_writable_bytes(wanted));

@@ -66,8 +66,6 @@ class Session {
     const Model& model_;
     Device& device_;
     StateLayout layout_;
-    SlotTable slots_;          // the model's, and those that passes over the list added
-    std::vector<Step> steps_;  // the model's, after all passes
     StepList commit_steps_;
     ArenaLayout arena_layout_;
     Buffer state_, arena_;

@@ -1,39 +1,52 @@
-// Model: loaded weights and the steps that use them.
+// Model: weights and the steps that use them; first planned, then loaded.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "libcore/arch/arch.h"
 #include "libcore/base/log.h"
 #include "libcore/device/device.h"
 #include "libcore/file/model_file.h"
+#include "libcore/load/tensor_plan.h"
 #include "libcore/model/steps.h"
 
 namespace hf {
+
+/// A weight and the tensor that it comes from.
+struct PlannedWeight {
+    std::unique_ptr<Weight> weight;  // steps point at it
+    PlannedTensor source;            // rope_freqs: no tensor, the values are made
+};
+
+/// Everything about a model that can be known from headers: nothing is read, copied or allocated
+/// on a device. The weights have no bytes yet, but steps, slots and sizes are final; whoever places
+/// weights writes residency and exec into them before the load.
+struct ModelPlan {
+    const Architecture* arch = nullptr;
+    ModelConfig config;
+    std::shared_ptr<const ModelFile> file;
+    std::vector<PlannedWeight> weights;  // in the order in which they are loaded
+    SlotTable slots;
+    std::vector<Step> steps;  // one pass, from token ids to logits, after all passes over the list
+    Slot normed;              // (logits, dim): the final-normed vector that the head reads
+    Slot logits;              // (logits, vocab)
+    Slot taps;                // (tokens, tap_layers * dim), when taps were asked for
+    StateSpec state;
+};
 
 /// What loading took, by residency. Filled by upload_weight, the only function that uploads.
 struct LoadStats {
     uint64_t bytes[kResidencies] = {};
     uint32_t tensors[kResidencies] = {};
     uint64_t in_place_bytes = 0;  // of these: read from the mapped file, no copy made
+    uint64_t mirrored_bytes = 0;  // copies of small things for the CPU lane, not in `bytes`
 };
 
 /// A model ready to run. Owns its weights; keeps the file mapped as long as weights view it.
 /// Must not outlive its device.
-struct Model {
-    const Architecture* arch = nullptr;
-    ModelConfig config;
-    std::shared_ptr<const ModelFile> file;
-    std::vector<std::unique_ptr<Weight>> weights;
-    SlotTable slots;
-    StepList steps;  // one pass, from token ids to logits
-    Slot normed;     // (logits, dim): the final-normed vector that the head reads
-    StateSpec state;
-    Slot logits;  // (logits, vocab)
-    Slot taps;    // (tokens, tap_layers * dim), when taps were asked for
+struct Model : ModelPlan {
     LoadStats stats;
 };
 
@@ -44,9 +57,15 @@ struct LoadOptions {
     static constexpr uint32_t kTapEmbedding = Step::kNoLayer;
 };
 
-/// Loads a model: finds its architecture, checks every tensor, then uploads. Nothing is allocated
-/// on the device before all checks passed; when an upload fails, everything is given back. Errors
-/// hf::Error naming file, tensor or key, the value found and the value needed
+/// Finds the architecture, checks every tensor, and emits the steps.
+/// Errors  hf::Error naming file, tensor or key, the value found and the value needed
+ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& options);
+
+/// Uploads the weights of a plan, each where its residency says; when an upload fails, everything
+/// is given back.
+Model load_model(ModelPlan plan, Device& device, const Log& log);
+
+/// Both, with everything on the device.
 Model load_model(std::shared_ptr<const ModelFile> file, Device& device, const LoadOptions& options,
                  const Log& log);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/model/lane.h"
 
 namespace hf {
 
@@ -17,6 +18,12 @@ enum class Residency : uint8_t {
     host_plain,   // ordinary host memory that only the CPU reads
 };
 inline constexpr size_t kResidencies = 3;
+
+/// Whether a lane may touch memory of that kind.
+constexpr bool can_read(Lane lane, Residency residency) {
+    if (residency == Residency::host_mapped) return true;
+    return (residency == Residency::device) == (lane == Lane::device);
+}
 
 /// Who takes memory back.
 class BufferOwner {

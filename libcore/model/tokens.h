@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "libcore/codec/codec.h"
+#include "libcore/model/lane.h"
 #include "libcore/model/slots.h"
 #include "libcore/model/state.h"
 
@@ -24,7 +25,8 @@ struct Tokens {
     std::byte* state = nullptr;
     const StateLayout* state_layout = nullptr;
 
-    cpu::Level level = cpu::Level::scalar;  // set by the lane
+    Lane lane = Lane::device;  // these are set by whoever runs the steps
+    cpu::Level level = cpu::Level::scalar;
     cpu::Activations activations = cpu::Activations::f32;
 
     uint32_t rows(Slot slot) const { return slot.rows == Rows::tokens ? count : logit_count; }

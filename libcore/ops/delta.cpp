@@ -39,7 +39,7 @@ void conv_silu(const Step& step, const Tokens& tokens, uint32_t part, uint32_t p
     const uint64_t channels = spec.channels();
     const uint32_t taps = spec.conv_kernel;
     const Range range = piece(channels, part, parts, 16);
-    const float* w = step.w->values();
+    const float* w = step.w->values(tokens.lane);
     for (uint32_t t = 0; t < tokens.count; ++t) {
         float* y = tokens.row(step.out[0], t);
         std::fill(y + range.begin, y + range.end, 0.0f);
@@ -83,8 +83,8 @@ void delta_gates(const Step& step, const Tokens& tokens, uint32_t part, uint32_t
         const float* a = tokens.row(step.in[0], t);
         const float* b = tokens.row(step.in[1], t);
         for (uint32_t h = 0; h < heads; ++h) {
-            const float rate = softplus(a[h] + step.aux->values()[h]);
-            tokens.row(step.out[0], t)[h] = step.w->values()[h] * rate;
+            const float rate = softplus(a[h] + step.aux->values(tokens.lane)[h]);
+            tokens.row(step.out[0], t)[h] = step.w->values(tokens.lane)[h] * rate;
             tokens.row(step.out[1], t)[h] = sigmoid(b[h]);
         }
     }

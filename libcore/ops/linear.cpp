@@ -14,8 +14,8 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
               size_t y_stride) {
     const Slot in = step.in[0];
     const cpu::Columns x{tokens.row(in, 0), in.width, tokens.rows(in)};
-    cpu::pick_dot(step.w->codec->cpu, tokens.level, tokens.activations)(step.w->view(), r0, r1, x,
-                                                                        y, y_stride);
+    cpu::pick_dot(step.w->codec->cpu, tokens.level, tokens.activations)(step.w->view(tokens.lane),
+                                                                        r0, r1, x, y, y_stride);
 }
 
 }  // namespace
@@ -23,13 +23,13 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
 /// A row is wanted as it was before AWQ scaled its columns and the format rotated it.
 void embed(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const Weight& w = *step.w;
-    const cpu::WeightView table = w.view();
+    const cpu::WeightView table = w.view(tokens.lane);
     const size_t cols = w.shape.cols;
     const Range range = piece(tokens.count, part, parts);
     for (uint64_t t = range.begin; t < range.end; ++t) {
         float* row = tokens.row(step.out[0], t);
         decode_original(*w.codec, table, size_t(tokens.ids[t]), {row, cols});
-        if (w.awq_id) cpu::divide(row, w.awq_values(), cols, row);
+        if (w.awq_id) cpu::divide(row, w.awq_scale.values(tokens.lane), cols, row);
     }
 }
 
@@ -67,7 +67,7 @@ void rotate(const Step& step, const Tokens& tokens, uint32_t part, uint32_t part
         const float* in = tokens.row(step.in[0], t);
         float* out = tokens.row(step.out[0], t);
         if (w.awq_id)
-            cpu::divide(in, w.awq_values(), cols, out);
+            cpu::divide(in, w.awq_scale.values(tokens.lane), cols, out);
         else
             std::copy_n(in, cols, out);
         std::fill(out + cols, out + padded, 0.0f);

@@ -48,7 +48,7 @@ uint64_t no_bytes(const Step&, const Tokens&) {
     return 0;
 }
 uint64_t weight_bytes(const Step& s, const Tokens&) {
-    return s.w->buffer.bytes();
+    return s.w->bytes();
 }
 uint64_t embedding_bytes(const Step& s, const Tokens& t) {
     return t.count * s.w->codec->row_bytes(s.w->shape.cols);

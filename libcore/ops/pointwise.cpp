@@ -35,15 +35,16 @@ void copy(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
 void rmsnorm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const Range rows = piece(tokens.rows(step.in[0]), part, parts);
     for (uint64_t t = rows.begin; t < rows.end; ++t)
-        rmsnorm_row(tokens.row(step.in[0], t), step.w->values(), step.params.eps, step.in[0].width,
-                    tokens.row(step.out[0], t));
+        rmsnorm_row(tokens.row(step.in[0], t), step.w->values(tokens.lane), step.params.eps,
+                    step.in[0].width, tokens.row(step.out[0], t));
 }
 
 void head_norm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const OpParams& p = step.params;
     for_heads(tokens, step.out[0], p.heads, part, parts, [&](uint64_t t, uint64_t h) {
-        rmsnorm_row(tokens.row(step.in[0], t) + h * p.stride + p.offset, step.w->values(), p.eps,
-                    p.head_dim, tokens.row(step.out[0], t) + h * p.head_dim);
+        rmsnorm_row(tokens.row(step.in[0], t) + h * p.stride + p.offset,
+                    step.w->values(tokens.lane), p.eps, p.head_dim,
+                    tokens.row(step.out[0], t) + h * p.head_dim);
     });
 }
 
@@ -51,7 +52,7 @@ void add_bias(const Step& step, const Tokens& tokens, uint32_t part, uint32_t pa
     const Range rows = piece(tokens.rows(step.in[0]), part, parts);
     for (uint64_t t = rows.begin; t < rows.end; ++t) {
         float* x = tokens.row(step.out[0], t);
-        for (uint32_t i = 0; i < step.out[0].width; ++i) x[i] += step.w->values()[i];
+        for (uint32_t i = 0; i < step.out[0].width; ++i) x[i] += step.w->values(tokens.lane)[i];
     }
 }
 
@@ -65,7 +66,7 @@ void rope(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
     for (uint64_t t = rows.begin; t < rows.end; ++t) {
         float* x = tokens.row(step.out[0], t);
         for (uint32_t i = 0; i < half; ++i) {
-            const double angle = double(tokens.pos + t) * double(step.w->values()[i]);
+            const double angle = double(tokens.pos + t) * double(step.w->values(tokens.lane)[i]);
             const float c = float(std::cos(angle)), s = float(std::sin(angle));
             for (uint32_t h = 0; h < p.heads; ++h) {
                 float& a = x[h * p.head_dim + i * stride];
@@ -105,7 +106,8 @@ void gated_norm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t 
         const size_t at = h * p.head_dim;
         const float* gate = tokens.row(step.in[1], t) + at;
         float* out = tokens.row(step.out[0], t) + at;
-        rmsnorm_row(tokens.row(step.in[0], t) + at, step.w->values(), p.eps, p.head_dim, out);
+        rmsnorm_row(tokens.row(step.in[0], t) + at, step.w->values(tokens.lane), p.eps, p.head_dim,
+                    out);
         for (uint32_t i = 0; i < p.head_dim; ++i) out[i] *= silu(gate[i]);
     });
 }

@@ -50,7 +50,7 @@ class ObservingDevice : public HostDevice {
 };
 
 void refuse_rotated(const Model& model) {
-    for (const auto& weight : model.weights)
+    for (const auto& [weight, source] : model.weights)
         if (weight->codec->rotation != Rotation::none)
             throw Error(
                 fmt::format("{}: tensor '{}' is in format {}, whose weights are rotated; "

@@ -231,8 +231,8 @@ TEST_CASE("convolution: passes of any size and partial commits equal one walk ov
         Weight w;
         w.codec = codec_by_name("f32");
         w.shape = {channels, kernel};
-        w.buffer = bench.device.allocate(taps.size() * sizeof(float), Residency::device);
-        bench.device.upload(w.buffer, 0, std::as_bytes(std::span(taps)));
+        w.data.buffer = bench.device.allocate(taps.size() * sizeof(float), Residency::device);
+        bench.device.upload(w.data.buffer, 0, std::as_bytes(std::span(taps)));
         StepList forward, commit;
         forward.conv_silu(m, w, 0, y);
         commit.conv_commit(0);
@@ -272,8 +272,8 @@ TEST_CASE("rope: turns half-split pairs by the angle of the position and leaves 
     Weight w;
     w.codec = codec_by_name("f32");
     w.shape = {1, 4};
-    w.buffer = bench.device.allocate(16, Residency::device);
-    bench.device.upload(w.buffer, 0, std::as_bytes(std::span(freqs)));
+    w.data.buffer = bench.device.allocate(16, Residency::device);
+    bench.device.upload(w.data.buffer, 0, std::as_bytes(std::span(freqs)));
     StepList list;
     list.rope(x, w, 2, RopePairs::half_split);
     for (const uint32_t pos : {0u, 1u, 1000u, 262143u}) {

@@ -43,7 +43,7 @@ void check_refused(Damaged& d, std::initializer_list<const char*> words) {
             CHECK(sentence.find(word) != std::string::npos);
         }
     }
-    CHECK(d.device.live_buffers() == 0);
+    CHECK(d.device.in_use().all_buffers() == 0);
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ TEST_CASE("load: an allocation that fails midway leaves nothing behind, and a re
             loaded = true;
         } catch (const Error&) {
         }
-        CHECK(device.live_buffers() == 0);
+        CHECK(device.in_use().all_buffers() == 0);
         REQUIRE(failures < 1000);
     }
     CHECK(failures > 10);  // one per vector at least

@@ -205,7 +205,7 @@ TEST_CASE("session: everything that a session and a model took is given back") {
         const Model model =
             load_model(std::make_shared<ModelFile>(open_model_file(folder, {})), device, {}, {});
         const Session session(model, device, {64, kv_type_by_name("f16"), 1});
-        CHECK(device.live_buffers() > 2);
+        CHECK(device.in_use().all_buffers() > 2);
     }
-    CHECK(device.live_buffers() == 0);
+    CHECK(device.in_use().all_buffers() == 0);
 }

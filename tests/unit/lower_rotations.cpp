@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "libcore/exec/lower_rotations.h"
+#include "libcore/plan/lower_rotations.h"
 
 using namespace hf;
 

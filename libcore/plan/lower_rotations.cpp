@@ -1,4 +1,4 @@
-#include "libcore/exec/lower_rotations.h"
+#include "libcore/plan/lower_rotations.h"
 
 #include <algorithm>
 
