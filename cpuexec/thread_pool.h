@@ -1,4 +1,4 @@
-// ThreadPool: a fixed team of threads that runs one job at a time, all members at once.
+// ThreadPool: threads that do the steps of a job one after another, each step cut into parts.
 #pragma once
 
 #include <atomic>
@@ -10,70 +10,34 @@
 
 namespace hf::cpu {
 
-/// How long a waiting member keeps its core before it sleeps: it spins, then yields, then parks.
-/// Waking a sleeper costs some 20 to 50 us, so a token should not be interrupted by sleep.
 struct PoolOptions {
-    uint32_t spin_us = 20;  // not used when there are more threads than CPUs
-    uint32_t yield_us = 100;
+    /// How long a member without work keeps its core before it sleeps. Waking a sleeper costs some
+    /// 20 to 50 us, so the short steps of a token should not send anybody to sleep; and one who
+    /// waits for a member whose core was taken away should soon give up its own, for then the
+    /// scheduler gives it back at once when there is work.
+    uint32_t spin_us = 50;
+    /// Members that a job keeps awake, the caller included; 0: as many as there are CPUs. More
+    /// would only take cores from each other.
+    unsigned awake = 0;
 };
 
-/// A counter that one side advances and others wait for, spinning first and sleeping later.
-class Signal {
-  public:
-    uint32_t now() const { return count_.load(std::memory_order_acquire); }
-    /// Everything written before is seen by those who wait.
-    void advance();
-    /// Returns when the counter is no longer `seen`.
-    void wait_past(uint32_t seen, const PoolOptions& patience);
-
-  private:
-    void park(uint32_t seen);
-
-    std::atomic<uint32_t> count_ = 0;
-    std::atomic<uint32_t> parked_ = 0;
-};
-
-/// What the members share, each part on a cache line of its own.
-struct TeamState {
-    PoolOptions patience;
-    unsigned size = 1;
-    alignas(64) std::atomic<uint32_t> next_part = 0;
-    alignas(64) std::atomic<uint32_t> arrived = 0;
-    alignas(64) Signal step;   // advances when all have arrived
-    alignas(64) Signal start;  // advances when there is a job
-};
-
-/// What a member sees inside a job. All members must make the same sequence of barriers.
-class Team {
-  public:
-    unsigned member() const { return member_; }  // 0 is the thread that called run()
-    unsigned size() const { return state_.size; }
-
-    /// Next unclaimed part of the current step: 0, 1, 2, ...; the caller stops when it is at least
-    /// the number of parts.
-    uint32_t next_part() {
-        if (state_.size == 1) return alone_++;
-        return state_.next_part.fetch_add(1, std::memory_order_relaxed);
-    }
-
-    /// All members arrive, the part counter restarts at 0, all go on. What a member wrote before it
-    /// is seen by all after it.
-    void barrier();
-
-  private:
-    friend class ThreadPool;
-    Team(TeamState& state, unsigned member) : state_(state), member_(member) {}
-    void arrive();
-
-    TeamState& state_;
-    unsigned member_;
-    uint32_t alone_ = 0;  // the part counter of a team of one
+/// What run() does: steps 0 .. steps - 1 in order; what one writes is seen by the next. The
+/// functions must not throw, and none may call run().
+struct Job {
+    uint32_t steps = 0;
+    /// Into how many parts a step is cut, below 2^31; 0 skips it. Asked once per step, when the one
+    /// before is done and nobody works.
+    uint32_t (*parts)(void* context, uint32_t step) = nullptr;
+    /// Does one part. Parts of a step run at once, on any members (0 .. size() - 1, 0 is the thread
+    /// that called run()), so results must not depend on who does what.
+    void (*work)(void* context, uint32_t step, uint32_t part, unsigned member) = nullptr;
+    void* context = nullptr;
 };
 
 /// Owns the threads. The caller of run() is a member, so a pool of one starts none.
 ///
-/// Work is handed out in parts that members claim as they get to them, so a late member costs one
-/// part, and results must not depend on who computed them. Idle members sleep.
+/// Parts are claimed one by one, and only those who hold a part are waited for: a member that is
+/// late, asleep, or whose core was taken away holds up nobody. Idle members sleep.
 class ThreadPool {
   public:
     /// 1 to 1024 threads. Errors: std::invalid_argument for other numbers, std::system_error when
@@ -83,28 +47,65 @@ class ThreadPool {
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
-    unsigned size() const { return state_.size; }
+    unsigned size() const { return size_; }
 
-    /// Runs job on every member and returns when all have finished; what they wrote is seen by the
-    /// caller. One call at a time, and none from inside a job. The job must not throw.
-    void run(void (*job)(void* context, Team& team), void* context);
+    /// Returns when all steps are done; what they wrote is seen by the caller. One call at a time.
+    void run(const Job& job);
 
-    /// The same for anything that can be called with a Team&.
-    template <class Job>
-    void run(Job&& job) {
-        using Plain = std::remove_reference_t<Job>;
-        run([](void* context, Team& team) { (*static_cast<Plain*>(context))(team); },
-            const_cast<void*>(static_cast<const void*>(std::addressof(job))));
+    /// The same for anything that can be called as parts(step) and work(step, part, member).
+    template <class Parts, class Work>
+    void run(uint32_t steps, Parts&& parts, Work&& work) {
+        struct Both {
+            std::remove_reference_t<Parts>& parts;
+            std::remove_reference_t<Work>& work;
+        } both{parts, work};
+        run({.steps = steps,
+             .parts = [](void* c, uint32_t step) -> uint32_t {
+                 return static_cast<Both*>(c)->parts(step);
+             },
+             .work = [](void* c, uint32_t step, uint32_t part,
+                        unsigned member) { static_cast<Both*>(c)->work(step, part, member); },
+             .context = &both});
+    }
+
+    /// One step: work(part, member).
+    template <class Work>
+    void run(uint32_t parts, Work&& work) {
+        run(
+            1, [&](uint32_t) { return parts; },
+            [&](uint32_t, uint32_t part, unsigned member) { work(part, member); });
     }
 
   private:
-    void work(unsigned member);
+    void take_part_in(uint64_t turn, unsigned member);
+    uint64_t claim();
+    uint64_t do_claim(uint64_t turn, unsigned member);
+    uint64_t begin(uint32_t number, uint32_t step);
+    void wake_for(uint32_t claims);
+    void wait_past(uint32_t number, bool is_caller);
+    void sleep(uint32_t number, bool is_caller);
+    void wake(uint32_t wanted, uint32_t whom);
     void stop();
 
-    TeamState state_;
-    void (*job_)(void*, Team&) = nullptr;  // null at a start: the end
-    void* context_ = nullptr;
+    unsigned size_;
+    PoolOptions options_;
     std::vector<std::thread> threads_;
+
+    // Written by who begins a job or a step, read by those who hold a claim of it.
+    Job job_;
+    uint32_t step_ = 0;
+    uint32_t parts_ = 0;
+    uint32_t parts_per_claim_ = 1;
+
+    // The turn: what is to be done now, in one word, so that a claim is one addition.
+    //   bits 63..32  number of the turn, which sleepers wait on
+    //        31..16  claims that the step has; 0: there is no job
+    //        15..0   next claim; each member may run past the end by one
+    alignas(64) std::atomic<uint64_t> turn_ = 0;
+    alignas(64) std::atomic<uint32_t> done_ =
+        0;  // claims of this turn; the last one begins the next
+    alignas(64) std::atomic<uint32_t> asleep_ = 0;
+    std::atomic<bool> is_stopping_ = false;
 };
 
 }  // namespace hf::cpu

@@ -11,6 +11,7 @@ namespace {
 constexpr uint32_t kPiecesPerThread = 4;
 
 uint32_t cut(const OpRow& row, const Step& step, const Tokens& tokens, unsigned threads) {
+    if (!has_rows(step, tokens)) return 0;
     return threads == 1 ? 1 : std::min(row.pieces(step, tokens), threads * kPiecesPerThread);
 }
 
@@ -22,16 +23,15 @@ bool has_rows(const Step& step, const Tokens& tokens) {
 }
 
 void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool) {
-    pool.run([&](cpu::Team& team) {
-        for (const Step& step : steps) {
-            if (!has_rows(step, tokens)) continue;
-            const OpRow& row = row_of(step.op);
-            const uint32_t parts = cut(row, step, tokens, team.size());
-            for (uint32_t part; (part = team.next_part()) < parts;)
-                row.host(step, tokens, part, parts);
-            team.barrier();
-        }
-    });
+    uint32_t parts = 0;
+    pool.run(
+        uint32_t(steps.size()),
+        [&](uint32_t s) {
+            return parts = cut(row_of(steps[s].op), steps[s], tokens, pool.size());
+        },
+        [&](uint32_t s, uint32_t part, unsigned) {
+            row_of(steps[s].op).host(steps[s], tokens, part, parts);
+        });
 }
 
 uint64_t bytes_moved(std::span<const Step> steps, const Tokens& tokens) {

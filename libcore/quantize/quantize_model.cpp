@@ -46,7 +46,7 @@ struct Layout {
     HfqHeader header;
     std::vector<size_t> places;
     std::vector<Block> blocks;
-    uint64_t weights = 0, largest_block = 0;
+    uint64_t weights = 0;
 
     Layout(const SourceModel& model, std::span<const OutputTensor> tensors) {
         header.arch_id = model.arch_id;
@@ -70,7 +70,6 @@ struct Layout {
         const uint64_t rows = std::max<uint64_t>(1, kBlockWeights / shape.cols);
         for (uint64_t first = 0; first < shape.rows; first += rows)
             blocks.push_back({tensor, first, std::min(rows, shape.rows - first)});
-        largest_block = std::max(largest_block, std::min(rows, shape.rows) * shape.cols);
         weights += shape.rows * shape.cols;
     }
 };
@@ -89,22 +88,19 @@ struct Run {
     HfqWriter& writer;
     const QuantizeProgress& on_progress;
     const std::atomic<bool>& interrupt;
+    std::vector<Scratch> scratch;  // of each member
 
     std::atomic<uint64_t> done = 0;  // weights
     std::atomic<bool> is_over = false;
     std::mutex mutex{};
     std::exception_ptr fault{};  // the first one
 
-    void work(cpu::Team& team) {
+    void work(uint32_t block, unsigned member) {
+        if (interrupt) is_over = true;
+        if (is_over) return;
         try {
-            Scratch scratch;
-            scratch.values.resize(layout.largest_block);
-            for (uint32_t i; !is_over && (i = team.next_part()) < layout.blocks.size();) {
-                if (interrupt) is_over = true;
-                if (is_over) return;
-                do_block(layout.blocks[i], scratch);
-                if (team.member() == 0 && on_progress) on_progress(done, layout.weights);
-            }
+            do_block(layout.blocks[block], scratch[member]);
+            if (member == 0 && on_progress) on_progress(done, layout.weights);
         } catch (...) {
             const std::lock_guard lock(mutex);
             if (!fault) fault = std::current_exception();
@@ -142,6 +138,7 @@ struct Run {
 
     void encode(const OutputTensor& t, const Block& block, Scratch& s) const {
         const uint64_t cols = t.source->shape.cols;
+        s.values.resize(block.count * cols);
         for (uint64_t r = 0; r < block.count; ++r) {
             float* row = s.values.data() + r * cols;
             t.source->read_row(block.first + r, row);
@@ -232,8 +229,10 @@ std::optional<QuantizeReport> quantize_model(const SourceModel& model,
     const auto start = Clock::now();
     const Layout layout(model, tensors);
     HfqWriter writer(path, replace, layout.header);
-    Run run{model, tensors, layout, writer, on_progress, interrupt};
-    pool.run([&](cpu::Team& team) { run.work(team); });
+    Run run{
+        model, tensors, layout, writer, on_progress, interrupt, std::vector<Scratch>(pool.size())};
+    pool.run(uint32_t(layout.blocks.size()),
+             [&](uint32_t block, unsigned member) { run.work(block, member); });
     if (run.fault) std::rethrow_exception(run.fault);
     if (run.is_over) return std::nullopt;
     writer.finish();

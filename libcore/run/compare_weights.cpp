@@ -70,13 +70,11 @@ Sums compare_matrices(const PlannedTensor& p, const PlannedTensor& o, cpu::Threa
     const size_t cols = p.shape.cols, rows = p.shape.rows;
     std::vector<float> scratch(pool.size() * 2 * cols);
     std::vector<Sums> of_row(rows);
-    pool.run([&](cpu::Team& team) {
-        const auto mine = std::span(scratch).subspan(team.member() * 2 * cols, 2 * cols);
-        for (size_t r; (r = team.next_part()) < rows;) {
-            a.decode(r, mine.first(cols));
-            b.decode(r, mine.last(cols));
-            of_row[r] = compare_rows(mine.first(cols), mine.last(cols));
-        }
+    pool.run(uint32_t(rows), [&](uint32_t r, unsigned member) {
+        const auto mine = std::span(scratch).subspan(member * 2 * cols, 2 * cols);
+        a.decode(r, mine.first(cols));
+        b.decode(r, mine.last(cols));
+        of_row[r] = compare_rows(mine.first(cols), mine.last(cols));
     });
     Sums all;
     for (const Sums& s : of_row) {

@@ -47,10 +47,11 @@ DamagedTensor scan_tensor(const TensorView& t, const std::byte* levels, cpu::Thr
             if (first_row.compare_exchange_weak(first, r)) break;
     };
     constexpr size_t kRowsOfPart = 16;
-    pool.run([&](cpu::Team& team) {
-        for (size_t part; (part = team.next_part()) * kRowsOfPart < W.rows;)
-            for (size_t r = part * kRowsOfPart; r < std::min((part + 1) * kRowsOfPart, W.rows); ++r)
-                scan_row(r, rows[team.member()]);
+    const uint32_t parts = uint32_t((W.rows + kRowsOfPart - 1) / kRowsOfPart);
+    pool.run(parts, [&](uint32_t part, unsigned member) {
+        const size_t first = part * kRowsOfPart;
+        for (size_t r = first; r < std::min(first + kRowsOfPart, W.rows); ++r)
+            scan_row(r, rows[member]);
     });
     return {&t, W.rows * ((W.cols + codec.group - 1) / codec.group), damaged, first_row};
 }

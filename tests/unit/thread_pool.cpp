@@ -2,11 +2,13 @@
 #include "cpuexec/thread_pool.h"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -16,84 +18,175 @@
 namespace hf::cpu {
 namespace {
 
-TEST_CASE("every part of every step is claimed once, whatever the size of the pool") {
+/// Of so many threads, all awake: also where there are fewer CPUs, so that they get in each other's
+/// way.
+struct CrowdedPool : ThreadPool {
+    explicit CrowdedPool(unsigned size, uint32_t spin_us = 5)
+        : ThreadPool(size, {.spin_us = spin_us, .awake = size}) {}
+};
+
+TEST_CASE("every part of every step is done once, by a member, whatever the size of the pool") {
     constexpr uint32_t kSteps = 300, kMostParts = 20;
-    for (unsigned size : {1, 2, 3, 7}) {
+    for (unsigned size : {1, 2, 3, 7, 64}) {
         CAPTURE(size);
-        ThreadPool pool(size);
+        CrowdedPool pool(size);
         CHECK(pool.size() == size);
         for (int repeat = 0; repeat < 3; ++repeat) {
-            std::vector<std::array<std::atomic<int>, kMostParts>> claims(kSteps);
-            pool.run([&](Team& team) {
-                for (uint32_t s = 0; s < kSteps; ++s) {
-                    const uint32_t parts = s % (kMostParts + 1);
-                    for (uint32_t p; (p = team.next_part()) < parts;) ++claims[s][p];
-                    team.barrier();
-                }
-            });
+            std::vector<std::array<std::atomic<int>, kMostParts>> done(kSteps);
+            std::atomic<int> strangers = 0;
+            pool.run(
+                kSteps, [](uint32_t step) { return step % (kMostParts + 1); },
+                [&](uint32_t step, uint32_t part, unsigned member) {
+                    ++done[step][part];
+                    strangers += member >= size;
+                });
             size_t wrong = 0;
             for (uint32_t s = 0; s < kSteps; ++s)
                 for (uint32_t p = 0; p < kMostParts; ++p)
-                    wrong += claims[s][p] != int(p < s % (kMostParts + 1));
+                    wrong += done[s][p] != int(p < s % (kMostParts + 1));
             CHECK(wrong == 0);
+            CHECK(strangers == 0);
         }
     }
 }
 
-TEST_CASE("every member runs the job once, the caller as member 0") {
-    for (unsigned size : {1, 2, 3, 7}) {
-        ThreadPool pool(size);
-        std::vector<int> runs(size);
-        const auto caller = std::this_thread::get_id();
-        bool caller_is_0 = false;
-        for (int repeat = 0; repeat < 100; ++repeat)
-            pool.run([&](Team& team) {
-                ++runs[team.member()];  // not atomic: ordered by run()
-                if (team.member() == 0) caller_is_0 = std::this_thread::get_id() == caller;
-            });
-        CHECK(runs == std::vector<int>(size, 100));
-        CHECK(caller_is_0);
+TEST_CASE("a step may have more parts than one word counts") {
+    for (uint32_t parts : {0xffffu - 1024, 0xffffu - 1023, 0xffffu, 200'001u}) {
+        CAPTURE(parts);
+        CrowdedPool pool(3);
+        std::vector<uint8_t> done(parts);  // not atomic: each is written by one member
+        pool.run(parts, [&](uint32_t part, unsigned) { ++done[part]; });
+        CHECK(done == std::vector<uint8_t>(parts, 1));
     }
+}
+
+TEST_CASE("a job without steps, and one whose steps have no parts, return") {
+    for (unsigned size : {1, 3}) {
+        CrowdedPool pool(size);
+        int calls = 0;
+        const auto work = [&](uint32_t, uint32_t, unsigned) { ++calls; };
+        pool.run(
+            0, [](uint32_t) { return 1u; }, work);
+        pool.run(
+            5, [](uint32_t) { return 0u; }, work);
+        CHECK(calls == 0);
+    }
+}
+
+TEST_CASE("the caller is member 0, and members do their parts on threads of their own") {
+    CrowdedPool pool(3);
+    std::vector<std::thread::id> thread(pool.size());
+    size_t wrong = 0;
+    const auto caller = std::this_thread::get_id();
+    for (int repeat = 0; repeat < 100; ++repeat)
+        pool.run(
+            1, [](uint32_t) { return 1u; },
+            [&](uint32_t, uint32_t, unsigned member) {  // one part: no two at once
+                if (thread[member] == std::thread::id())
+                    thread[member] = std::this_thread::get_id();
+                wrong += thread[member] != std::this_thread::get_id();
+                wrong += (member == 0) != (std::this_thread::get_id() == caller);
+            });
+    CHECK(wrong == 0);
+}
+
+/// Runs kSteps steps of 64 parts, each of which computes a value from two of the step before. Plain
+/// memory, so that a missing order shows in the values or in the thread sanitizer.
+std::vector<uint64_t> mix(ThreadPool& pool, uint32_t steps) {
+    constexpr uint32_t kParts = 64;
+    std::array<std::vector<uint64_t>, 2> values;
+    values.fill(std::vector<uint64_t>(kParts));
+    std::iota(values[0].begin(), values[0].end(), 1);
+    pool.run(
+        steps, [](uint32_t) { return kParts; },
+        [&](uint32_t s, uint32_t p, unsigned) {
+            const auto& from = values[s % 2];
+            values[1 - s % 2][p] = from[p] * 3 + from[(p + 1) % kParts] + s;
+        });
+    return values[steps % 2];
 }
 
 TEST_CASE("a step sees all that the step before it wrote") {
-    // Each step computes 64 values from those of the step before; plain memory, so that a missing
-    // order shows in the values or in the thread sanitizer. 8 members are too many for small hosts.
-    constexpr uint32_t kParts = 64, kSteps = 3000;
-    const auto compute = [](unsigned size) {
-        std::array<std::vector<uint64_t>, 2> values;
-        values.fill(std::vector<uint64_t>(kParts));
-        std::iota(values[0].begin(), values[0].end(), 1);
+    constexpr uint32_t kSteps = 2000;
+    ThreadPool one(1);
+    const auto expected = mix(one, kSteps);
+    for (unsigned size : {2, 3, 7, 8}) {
+        CAPTURE(size);
+        CrowdedPool crowded(size);
+        CHECK(mix(crowded, kSteps) == expected);
         ThreadPool pool(size);
-        pool.run([&](Team& team) {
-            for (uint32_t s = 0; s < kSteps; ++s) {
-                const auto& from = values[s % 2];
-                auto& to = values[1 - s % 2];
-                for (uint32_t p; (p = team.next_part()) < kParts;)
-                    to[p] = from[p] * 3 + from[(p + 1) % kParts] + s;
-                team.barrier();
-            }
-        });
-        return values[kSteps % 2];
-    };
-    const auto expected = compute(1);
-    for (unsigned size : {2, 3, 7, 8}) CHECK(compute(size) == expected);
+        CHECK(mix(pool, kSteps) == expected);
+    }
 }
 
-TEST_CASE("more members than CPUs finish thousands of steps in reasonable time") {
-    ThreadPool pool(8);
-    std::atomic<uint64_t> parts = 0;
-    const auto begin = std::chrono::steady_clock::now();
-    pool.run([&](Team& team) {
-        for (int s = 0; s < 4000; ++s) {
-            while (team.next_part() < 16) parts.fetch_add(1, std::memory_order_relaxed);
-            team.barrier();
+TEST_CASE("members that sleep at once miss no step and no end") {
+    for (unsigned size : {2, 3, 8}) {
+        CAPTURE(size);
+        CrowdedPool pool(size, /*spin_us=*/0);
+        ThreadPool one(1);
+        for (uint32_t steps = 1; steps < 120; ++steps) CHECK(mix(pool, steps) == mix(one, steps));
+    }
+}
+
+std::atomic<bool> is_taken = false, is_given_back = false;
+
+/// Takes a thread's core away, as far as it can tell.
+void take_core(int) {
+    is_taken = true;
+    while (!is_given_back) {
+    }
+    is_taken = false;
+}
+
+TEST_CASE("a member whose core is taken away while it holds no part is not waited for") {
+    CrowdedPool pool(2, /*spin_us=*/10'000'000);
+    std::signal(SIGUSR1, take_core);
+    for (const bool is_in_job : {false, true}) {  // between jobs, or between steps
+        CAPTURE(is_in_job);
+        is_given_back = false;
+        pthread_t thread[2] = {};
+        std::atomic<int> begun = 0;
+        const auto take = [&] {
+            pthread_kill(thread[1], SIGUSR1);
+            while (!is_taken) std::this_thread::yield();
+        };
+        const auto parts = [](uint32_t step) { return step == 0 ? 2u : step == 1 ? 1u : 8u; };
+        const auto work = [&](uint32_t step, uint32_t, unsigned member) {
+            if (step == 0) {  // both take part
+                thread[member] = pthread_self();
+                ++begun;
+                while (begun < 2) std::this_thread::yield();
+            }
+            if (step == 1 && is_in_job && member == 0 && !is_taken) take();
+        };
+        // in a job it is taken as soon as the caller has the part of step 1 for itself
+        for (int repeat = 0; repeat < 1000 && !is_taken; ++repeat) {
+            begun = 0;
+            pool.run(50, parts, work);
+            if (!is_in_job) take();
         }
+        CHECK(is_taken);
+        std::atomic<int> of_caller = 0;
+        pool.run(8, [&](uint32_t, unsigned member) { of_caller += member == 0; });
+        CHECK(of_caller == 8);
+        is_given_back = true;
+        while (is_taken) std::this_thread::yield();
+    }
+    std::signal(SIGUSR1, SIG_DFL);
+}
+
+TEST_CASE("a member that is long at its part does not keep the others from theirs") {
+    CrowdedPool pool(3);
+    std::atomic<int> others = 0;
+    std::atomic<bool> is_held = false;
+    pool.run(50, [&](uint32_t, unsigned) {
+        if (is_held.exchange(true)) {
+            ++others;
+            return;
+        }
+        while (others < 49) std::this_thread::yield();
     });
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    MESSAGE("8 members, 4000 steps: " << seconds.count() << " s");
-    CHECK(parts == 4000 * 16);
-    CHECK(seconds.count() < 20);  // a descheduled spinner at each step would cost 4000 time slices
+    CHECK(others == 49);
 }
 
 double cpu_seconds() {
@@ -103,48 +196,68 @@ double cpu_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+TEST_CASE("four times as many members as CPUs finish thousands of steps in reasonable time") {
+    const unsigned size = std::min(4 * std::thread::hardware_concurrency(), 1024u);
+    for (const bool is_crowded : {false, true}) {
+        ThreadPool pool(size, {.awake = is_crowded ? size : 0});
+        std::vector<std::atomic<uint32_t>> parts(size);  // of each member
+        const auto begin = std::chrono::steady_clock::now();
+        pool.run(
+            4000, [](uint32_t) { return 16u; },
+            [&](uint32_t, uint32_t, unsigned member) {
+                for (int i = 0; i < 200; ++i) __builtin_ia32_pause();
+                ++parts[member];
+            });
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        uint32_t sum = 0, busy = 0;
+        for (const auto& p : parts) sum += p, busy += p > 0;
+        MESSAGE(size << " members, 4000 steps: " << seconds.count() << " s, parts for " << busy);
+        CHECK(sum == 4000 * 16);
+        CHECK(seconds.count() < 20);  // a step that waits for time slices would take 10 ms
+    }
+}
+
 TEST_CASE("an idle pool uses no CPU, and wakes up again") {
-    ThreadPool pool(4);
-    std::atomic<int> runs = 0;
-    pool.run([&](Team&) { ++runs; });
+    CrowdedPool pool(4, /*spin_us=*/100);
+    std::atomic<int> parts = 0;
+    pool.run(16, [&](uint32_t, unsigned) { ++parts; });
     const double before = cpu_seconds();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     const double used = cpu_seconds() - before;
     MESSAGE("idle for 200 ms: " << used * 1e3 << " ms of CPU");
     CHECK(used < 0.04);  // one busy thread would use 0.2
-    pool.run([&](Team&) { ++runs; });
-    CHECK(runs == 8);
+    pool.run(16, [&](uint32_t, unsigned) { ++parts; });
+    CHECK(parts == 32);
 }
 
-TEST_CASE("members that wait long at a barrier sleep, too") {
-    ThreadPool pool(4);
+TEST_CASE("members that wait long for somebody's part sleep, too") {
+    CrowdedPool pool(4);
     double used = 0;
-    pool.run([&](Team& team) {
-        if (team.member() == 0) {
-            const double before = cpu_seconds();
-            std::this_thread::sleep_for(std::chrono::milliseconds(200));
-            used = cpu_seconds() - before;
-        }
-        team.barrier();
+    pool.run(1, [&](uint32_t, unsigned) {
+        const double before = cpu_seconds();
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        used = cpu_seconds() - before;
     });
     CHECK(used < 0.04);
 }
 
-TEST_CASE("members that park at once miss no wake-up") {
-    ThreadPool pool(3, {.spin_us = 0, .yield_us = 0});
-    std::atomic<int> count = 0;
-    for (int repeat = 0; repeat < 300; ++repeat)
-        pool.run([&](Team& team) {
-            for (int s = 0; s < 5; ++s) team.barrier();
-            ++count;
+TEST_CASE("a sleeping member comes back for a step that has work for it") {
+    CrowdedPool pool(2);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // it sleeps now
+        std::atomic<int> begun = 0;
+        pool.run(2, [&](uint32_t, unsigned) {  // both parts wait for each other
+            ++begun;
+            while (begun < 2) std::this_thread::yield();
         });
-    CHECK(count == 900);
+        CHECK(begun == 2);
+    }
 }
 
-TEST_CASE("a pool can be destroyed unused, right after a job, and while its members are parked") {
+TEST_CASE("a pool can be destroyed unused, right after a job, and while its members sleep") {
     for (int wait_ms : {-1, 0, 5}) {
         ThreadPool pool(3);
-        if (wait_ms >= 0) pool.run([](Team&) {});
+        if (wait_ms >= 0) pool.run(3, [](uint32_t, unsigned) {});
         if (wait_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
     }
     CHECK_THROWS(ThreadPool(0));
