@@ -21,10 +21,9 @@ StateLayout lay_out(const Model& model, const SessionOptions& options) {
 
 StepList commit_steps(const StateSpec& state) {
     StepList list;
-    for (uint32_t i = 0; i < state.delta_layers; ++i) {
-        list.conv_commit(i);
-        list.delta_commit(i);
-    }
+    // neighbours of different layers can run at once
+    for (uint32_t i = 0; i < state.delta_layers; ++i) list.conv_commit(i);
+    for (uint32_t i = 0; i < state.delta_layers; ++i) list.delta_commit(i);
     return list;
 }
 

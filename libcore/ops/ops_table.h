@@ -25,7 +25,9 @@ struct OpRow {
     Op op;
     std::string_view name;
     Place place;
-    /// Into how many pieces the step can be cut at most.
+    /// Reads or writes the state of layer params.state.
+    bool uses_state;
+    /// Into how many pieces the step is worth cutting.
     uint32_t (*pieces)(const Step&, const Tokens&);
     /// Bytes of weights and state read and written once; activations are not counted.
     uint64_t (*bytes)(const Step&, const Tokens&);

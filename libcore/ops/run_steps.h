@@ -6,18 +6,17 @@
 #include "cpuexec/thread_pool.h"
 #include "libcore/model/steps.h"
 #include "libcore/model/tokens.h"
+#include "libcore/ops/profile.h"
 
 namespace hf {
 
-/// Runs steps in order on all threads of the pool. The pool is entered once; between two steps
-/// there is a barrier. A step is cut into pieces that threads take one by one, so a late thread
-/// costs one piece; results do not depend on the cut.
+/// Runs steps on all threads of the pool, which is entered once. Results are those of running them
+/// one after another and do not depend on how the steps are cut or who does what.
 ///
-/// tokens  arena and state in memory that the CPU can touch
-void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool);
-
-/// False for a step that has no rows in this pass (the head, when no logits are wanted).
-bool has_rows(const Step& step, const Tokens& tokens);
+/// tokens   arena and state in memory that the CPU can touch
+/// profile  null, or where times are added
+void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool,
+               StepProfile* profile = nullptr);
 
 /// Bytes of weights and state that the steps move: the lower bound of their time on any device.
 uint64_t bytes_moved(std::span<const Step> steps, const Tokens& tokens);

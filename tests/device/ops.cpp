@@ -4,56 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
-#include "cpuexec/isa.h"
-#include "libcore/device/host_device.h"
-#include "libcore/model/state.h"
-#include "libcore/model/steps.h"
 #include "libcore/ops/ops_table.h"
+#include "tests/device/bench.h"
 
 using namespace hf;
+using namespace hf::test;
 
 namespace {
-
-/// An arena and a state slab for a few hand-made steps.
-struct Bench {
-    Bench(const StateSpec& spec, const SlotTable& slots, uint32_t max_seq, const char* kv = "f32")
-        : layout(lay_out_state(spec, *kv_type_by_name(kv), max_seq, 64)),
-          arena_layout(lay_out_arena(slots, 64, 1)),
-          arena(arena_layout.floats),
-          state(layout.bytes) {}
-
-    Tokens pass(uint32_t pos, uint32_t count) {
-        Tokens t;
-        t.pos = pos;
-        t.count = count;
-        t.arena = arena.data();
-        t.arena_layout = &arena_layout;
-        t.state = state.data();
-        t.state_layout = &layout;
-        return t;
-    }
-    void run(const StepList& list, const Tokens& t) { device.submit(list.steps, t); }
-
-    HostDevice device{{2, cpu::detect_level(), cpu::Activations::f32}};
-    StateLayout layout;
-    ArenaLayout arena_layout;
-    std::vector<float> arena;
-    std::vector<std::byte> state;
-};
-
-std::vector<float> random_floats(size_t n, uint32_t seed, float low = -1, float high = 1) {
-    std::mt19937 engine(seed);
-    std::uniform_real_distribution<float> draw(low, high);
-    std::vector<float> values(n);
-    for (float& v : values) v = draw(engine);
-    return values;
-}
-
-void put(const Tokens& t, Slot slot, uint32_t row, const float* values) {
-    std::copy_n(values, slot.width, t.row(slot, row));
-}
 
 /// eps * terms * largest partial sum: what float sums of that length may lose.
 double budget(double magnitude, size_t terms) {

@@ -1,0 +1,54 @@
+// A bench: arena, state and device for steps made by hand.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "cpuexec/isa.h"
+#include "libcore/device/host_device.h"
+#include "libcore/model/state.h"
+#include "libcore/model/steps.h"
+
+namespace hf::test {
+
+/// An arena and a state slab for a few hand-made steps.
+struct Bench {
+    Bench(const StateSpec& spec, const SlotTable& slots, uint32_t max_seq, const char* kv = "f32")
+        : layout(lay_out_state(spec, *kv_type_by_name(kv), max_seq, 64)),
+          arena_layout(lay_out_arena(slots, 64, 1)),
+          arena(arena_layout.floats),
+          state(layout.bytes) {}
+
+    Tokens pass(uint32_t pos, uint32_t count) {
+        Tokens t;
+        t.pos = pos;
+        t.count = count;
+        t.arena = arena.data();
+        t.arena_layout = &arena_layout;
+        t.state = state.data();
+        t.state_layout = &layout;
+        return t;
+    }
+    void run(const StepList& list, const Tokens& t) { device.submit(list.steps, t); }
+
+    HostDevice device{{2, cpu::detect_level(), cpu::Activations::f32}};
+    StateLayout layout;
+    ArenaLayout arena_layout;
+    std::vector<float> arena;
+    std::vector<std::byte> state;
+};
+
+inline std::vector<float> random_floats(size_t n, uint32_t seed, float low = -1, float high = 1) {
+    std::mt19937 engine(seed);
+    std::uniform_real_distribution<float> draw(low, high);
+    std::vector<float> values(n);
+    for (float& v : values) v = draw(engine);
+    return values;
+}
+
+inline void put(const Tokens& t, Slot slot, uint32_t row, const float* values) {
+    std::copy_n(values, slot.width, t.row(slot, row));
+}
+
+}  // namespace hf::test
