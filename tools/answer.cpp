@@ -7,6 +7,7 @@
 
 #include "libcore/run/hash.h"
 #include "tools/device_facts.h"
+#include "tools/profile_output.h"
 
 namespace hf {
 namespace {
@@ -77,8 +78,8 @@ void AnswerWriter::token(const GeneratedToken& token) {
     }
 }
 
-void AnswerWriter::finish(const RunFacts& facts, const Generation& g,
-                          std::optional<uint64_t> hash) {
+void AnswerWriter::finish(const RunFacts& facts, const Generation& g, std::optional<uint64_t> hash,
+                          const StepProfile* profile) {
     if (form_ == AnswerForm::text && !ends_in_newline_) output_.write("\n");
     if (form_ != AnswerForm::json) return;
     Json object = {{"type", "summary"},
@@ -90,6 +91,7 @@ void AnswerWriter::finish(const RunFacts& facts, const Generation& g,
                    {"device", device_json(facts.device)},
                    {"sampling", sampling_json(facts.sampling)}};
     if (hash) object["hash"] = hex(*hash);
+    if (profile) object["profile"] = profile_json(*profile);
     output_.write(json_line(object));
 }
 

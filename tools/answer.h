@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcore/device/device.h"
+#include "libcore/ops/profile.h"
 #include "libcore/run/generate.h"
 #include "libcore/run/sampler.h"
 #include "tools/output.h"
@@ -37,7 +38,10 @@ class AnswerWriter {
     void start(const RunFacts& facts);
     void token(const GeneratedToken& token);
     /// Ends the answer: with one newline, or with the summary object.
-    void finish(const RunFacts& facts, const Generation& generation, std::optional<uint64_t> hash);
+    ///
+    /// profile  null when nobody asked for it
+    void finish(const RunFacts& facts, const Generation& generation, std::optional<uint64_t> hash,
+                const StepProfile* profile);
 
   private:
     Output& output_;

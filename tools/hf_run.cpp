@@ -20,6 +20,7 @@
 #include "tools/answer.h"
 #include "tools/device_facts.h"
 #include "tools/hf_run_flags.h"
+#include "tools/profile_output.h"
 #include "tools/signals.h"
 
 namespace hf {
@@ -144,7 +145,10 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     if (interrupted()) return kInterruptedExit;
 
     const Request request = open_request(flags, config.run, std::move(text), log);
-    const auto device = open_device(config.device.kind, device_options(config.cpu));
+    StepProfile profile;
+    DeviceOptions options = device_options(config.cpu);
+    if (flags.is_profiled) options.profile = &profile;
+    const auto device = open_device(config.device.kind, options);
     const Model model = load_model(request.file, *device, {}, log);
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, {facts.max_seq, kv_type_by_name(facts.kv_cache), 1});
@@ -157,20 +161,24 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     AnswerWriter writer(output, answer_form(flags, tokenizer), flags.print_ids || !tokenizer);
     writer.start(facts);
     Sampler sampler(facts.sampling, known_ids(tokenizer, model.config.vocab));
-    GenerateOptions options{config.run.max_tokens, request.defaults.stop_ids};
-    if (flags.ignore_eos) options.stop_ids.clear();
+    GenerateOptions limits{config.run.max_tokens, request.defaults.stop_ids};
+    if (flags.ignore_eos) limits.stop_ids.clear();
     const auto on_token = [&](const GeneratedToken& token) {
         writer.token(token);
         if (dump) dump->add(token.logits);
         if (output.is_closed()) interrupted() = true;  // nobody reads any more
     };
-    const Generation generation = generate(session, request.prompt, sampler, tokenizer, options,
+    const Generation generation = generate(session, request.prompt, sampler, tokenizer, limits,
                                            on_token, terminal_progress(), interrupted());
 
     const uint64_t hash = hash_answer(generation.ids, generation.last_logits);
-    writer.finish(facts, generation, flags.print_hash ? std::optional(hash) : std::nullopt);
+    writer.finish(facts, generation, flags.print_hash ? std::optional(hash) : std::nullopt,
+                  options.profile);
     if (dump) dump->finish();
     if (output.is_closed()) return 0;
+    if (flags.is_profiled && !flags.is_json)
+        write_error(profile_text(profile, generation.prompt.seconds + generation.decode.seconds,
+                                 facts.device.threads));
     log.info(summary_line(facts, generation));
     if (flags.print_hash && !flags.is_json)
         write_error(fmt::format("{}: hash {:016x}\n", kName, hash));

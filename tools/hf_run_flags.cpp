@@ -61,6 +61,7 @@ std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& 
     app.add_flag("--ignore-eos", flags.ignore_eos, "Go on where the model would stop");
     app.add_flag("--json", flags.is_json, "One JSON object per line: start, tokens, summary");
     app.add_flag("--hash", flags.print_hash, "Print a hash of the ids and of the last logits");
+    app.add_flag("--profile", flags.is_profiled, "Show where the time goes, op by op");
     const CLI::Option* dump = app.add_option("--dump-logits", flags.dump_logits,
                                              "Write each token's logits to a .npy file")
                                   ->type_name("PATH");

@@ -18,6 +18,7 @@ struct RunFlags {
     bool is_raw = false;
     bool ignore_eos = false;
     bool print_ids = false, print_hash = false, is_json = false;
+    bool is_profiled = false;
 };
 
 /// The exit code, when --help or --version was all.

@@ -33,7 +33,7 @@ cpu::Level serving_level(cpu::Level most, cpu::Activations activations) {
 }  // namespace
 
 HostDevice::HostDevice(const DeviceOptions& options)
-    : pool_(options.threads ? options.threads : cpu::default_threads()) {
+    : pool_(options.threads ? options.threads : cpu::default_threads()), profile_(options.profile) {
     info_ = {"host",
              processor_name(),
              false,
@@ -64,7 +64,7 @@ void HostDevice::submit(std::span<const Step> steps, const Tokens& tokens) {
     Tokens here = tokens;
     here.level = info_.level;
     here.activations = info_.activations;
-    run_steps(steps, here, pool_);
+    run_steps(steps, here, pool_, profile_);
 }
 
 }  // namespace hf

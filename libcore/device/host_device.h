@@ -26,6 +26,7 @@ class HostDevice : public Device {
     DeviceInfo info_;
     HostMemory memory_;
     cpu::ThreadPool pool_;
+    StepProfile* profile_;
 };
 
 }  // namespace hf

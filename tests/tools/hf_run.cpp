@@ -375,3 +375,36 @@ TEST_CASE(
     CHECK(contains(explained.out, "hipfire.toml:2"));
     fs::remove_all(folder);
 }
+
+TEST_CASE("hf-run: --profile accounts for the time of every op and changes no bit") {
+    const std::vector<std::string> request = {
+        "--raw", "Once upon a time", "--ignore-eos", "--max-tokens", "20", "--hash"};
+    const Outcome plain = ask(request);
+    std::vector<std::string> with = request;
+    with.push_back("--profile");
+    const Outcome profiled = ask(with);
+    CHECK(profiled.code == 0);
+    CHECK(profiled.out == plain.out);
+    for (const char* part : {"passes of one token", "passes of several tokens", "gemv", "bf16",
+                             "delta_rule", "attend", "outside the steps"})
+        CHECK(contains(profiled.err, part));
+    CHECK(!contains(plain.err, "passes of"));
+
+    with.push_back("--json");
+    const Json summary = objects(ask(with).out).back();
+    uint64_t bytes = 0, passes = 0;
+    double seconds = 0;
+    for (const Json& row : summary["profile"]) {
+        CHECK(row["thread_seconds"].get<double>() > 0);
+        seconds += row["seconds"].get<double>();
+        if (row["tokens"] != "one") continue;
+        bytes += row["bytes"].get<uint64_t>();
+        if (row["op"] == "embed") passes = row["calls"];
+    }
+    CHECK(passes == 19);
+    CHECK(double(bytes) / 19 == summary["decode"]["bytes_per_token"].get<double>());
+    const double all =
+        summary["prompt"]["seconds"].get<double>() + summary["decode"]["seconds"].get<double>();
+    CHECK(seconds > 0);
+    CHECK(seconds <= all);
+}
