@@ -15,7 +15,7 @@ struct PoolOptions {
     /// 20 to 50 us, so the short steps of a token should not send anybody to sleep; and one who
     /// waits for a member whose core was taken away should soon give up its own, for then the
     /// scheduler gives it back at once when there is work.
-    uint32_t spin_us = 50;
+    uint32_t spin_us = 20;
     /// Members that a job keeps awake, the caller included; 0: as many as there are CPUs. More
     /// would only take cores from each other.
     unsigned awake = 0;
