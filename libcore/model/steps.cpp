@@ -17,6 +17,11 @@ Step& StepList::add(Op op, std::initializer_list<Slot> in, std::initializer_list
     return step;
 }
 
+void StepList::add_product(Op op, const Weight& w, std::initializer_list<Slot> in, Slot out) {
+    HF_ASSERT(w.shape.rows <= UINT32_MAX);
+    add(op, in, {out}, &w).params.row_end = uint32_t(w.shape.rows);
+}
+
 void StepList::embed(const Weight& table, Slot out) {
     HF_ASSERT(table.shape.cols == out.width);
     add(Op::embed, {}, {out}, &table);
@@ -39,12 +44,12 @@ void StepList::rmsnorm(Slot in, const Weight& w, float eps, Slot out) {
 
 void StepList::gemv(const Weight& w, Slot in, Slot out) {
     HF_ASSERT(w.shape.cols == in.width && w.shape.rows == out.width);
-    add(Op::gemv, {in}, {out}, &w);
+    add_product(Op::gemv, w, {in}, out);
 }
 
 void StepList::gemv_residual(const Weight& w, Slot in, Slot residual) {
     HF_ASSERT(w.shape.cols == in.width && w.shape.rows == residual.width);
-    add(Op::gemv_residual, {in, residual}, {residual}, &w);
+    add_product(Op::gemv_residual, w, {in, residual}, residual);
 }
 
 void StepList::head_norm(Slot in, const Weight& w, float eps, uint32_t heads, uint32_t stride,

@@ -37,6 +37,11 @@ enum class Op : uint8_t {
     count_,
 };
 
+/// y = w x, the ops that read matrices and can be cut by rows.
+constexpr bool is_product(Op op) {
+    return op == Op::gemv || op == Op::gemv_residual;
+}
+
 /// Which dims of a head turn together: (i, i + rotary/2), or (2i, 2i + 1) where a converter
 /// permuted the rows of q and k for it (llama in GGUF).
 enum class RopePairs : uint8_t { half_split, adjacent };
@@ -51,6 +56,7 @@ struct OpParams {
     uint32_t rotary = 0;  // rope: dims that turn, from the start of each head
     RopePairs pairs = RopePairs::half_split;  // rope
     uint32_t state = 0;                       // which attention or delta layer of the slab
+    uint32_t row_begin = 0, row_end = 0;      // products: the rows of w that are computed
 };
 
 struct Step {
@@ -95,6 +101,7 @@ struct StepList {
   private:
     Step& add(Op op, std::initializer_list<Slot> in, std::initializer_list<Slot> out,
               const Weight* w = nullptr);
+    void add_product(Op op, const Weight& w, std::initializer_list<Slot> in, Slot out);
 };
 
 }  // namespace hf

@@ -26,8 +26,10 @@ uint32_t per_row(const Step& s, const Tokens& t) {
 uint32_t per_token(const Step&, const Tokens& t) {
     return pieces_of(t.count, t.count, 1);
 }
+uint64_t product_bytes(const Step& s, const Tokens&);
 uint32_t per_output(const Step& s, const Tokens& t) {
-    return pieces_of(s.w->shape.rows / 4, s.w->bytes() * t.rows(s.in[0]), kPieceBytes);
+    return pieces_of((s.params.row_end - s.params.row_begin) / 4,
+                     product_bytes(s, t) * t.rows(s.in[0]), kPieceBytes);
 }
 uint32_t per_head(const Step& s, const Tokens& t) {
     const uint64_t heads = uint64_t(t.rows(s.in[0])) * s.params.heads;
@@ -63,6 +65,10 @@ uint64_t no_bytes(const Step&, const Tokens&) {
 uint64_t weight_bytes(const Step& s, const Tokens&) {
     return s.w->bytes();
 }
+uint64_t product_bytes(const Step& s, const Tokens&) {
+    const uint64_t rows = s.params.row_end - s.params.row_begin;
+    return rows == s.w->shape.rows ? s.w->bytes() : rows * s.w->codec->row_bytes(s.w->shape.cols);
+}
 uint64_t embedding_bytes(const Step& s, const Tokens& t) {
     return t.count * s.w->codec->row_bytes(s.w->shape.cols);
 }
@@ -91,8 +97,8 @@ constexpr OpRow kOps[] = {
     {Op::take_rows,     "take_rows",      Place::floating, false, per_row,        no_bytes,        host::take_rows},
     {Op::copy,          "copy",           Place::floating, false, per_row,        no_bytes,        host::copy},
     {Op::rmsnorm,       "rmsnorm",        Place::floating, false, per_row,        weight_bytes,    host::rmsnorm},
-    {Op::gemv,          "gemv",           Place::weight,   false, per_output,     weight_bytes,    host::gemv},
-    {Op::gemv_residual, "gemv_residual",  Place::weight,   false, per_output,     weight_bytes,    host::gemv_residual},
+    {Op::gemv,          "gemv",           Place::weight,   false, per_output,     product_bytes,   host::gemv},
+    {Op::gemv_residual, "gemv_residual",  Place::weight,   false, per_output,     product_bytes,   host::gemv_residual},
     {Op::add_bias,      "add_bias",       Place::floating, false, per_row,        weight_bytes,    host::add_bias},
     {Op::rotate,        "rotate",         Place::floating, false, per_row,        no_bytes,        host::rotate},
     {Op::head_norm,     "head_norm",      Place::floating, false, per_head,       weight_bytes,    host::head_norm},
