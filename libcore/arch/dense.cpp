@@ -69,19 +69,16 @@ Activations declare_slots(SlotTable& t, const ModelConfig& c) {
     return a;
 }
 
-void emit_projection(StepList& s, const LayerWeights& w, Role matrix, Role bias, Slot in,
-                     Slot out) {
-    s.gemv(w[matrix], in, out);
-    if (w.has(bias)) s.add_bias(w[bias], out);
-}
-
 void emit_layer(StepList& s, const ModelConfig& c, const LayerWeights& w, const LayerWeights& model,
                 const Activations& a, LayerPlace place) {
     const Weight& freqs = model[Role::rope_freqs];
     s.rmsnorm(a.x, w[Role::attn_norm], c.rms_eps, a.h);
-    emit_projection(s, w, Role::attn_q, Role::attn_q_bias, a.h, a.q);
-    emit_projection(s, w, Role::attn_k, Role::attn_k_bias, a.h, a.k);
-    emit_projection(s, w, Role::attn_v, Role::attn_v_bias, a.h, a.v);
+    s.gemv(w[Role::attn_q], a.h, a.q);
+    s.gemv(w[Role::attn_k], a.h, a.k);
+    s.gemv(w[Role::attn_v], a.h, a.v);
+    if (w.has(Role::attn_q_bias)) s.add_bias(w[Role::attn_q_bias], a.q);
+    if (w.has(Role::attn_k_bias)) s.add_bias(w[Role::attn_k_bias], a.k);
+    if (w.has(Role::attn_v_bias)) s.add_bias(w[Role::attn_v_bias], a.v);
     if (w.has(Role::attn_q_norm)) {
         s.head_norm(a.q, w[Role::attn_q_norm], c.rms_eps, c.n_heads, c.head_dim, a.q);
         s.head_norm(a.k, w[Role::attn_k_norm], c.rms_eps, c.n_kv_heads, c.head_dim, a.k);
