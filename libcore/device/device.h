@@ -48,10 +48,14 @@ class Device {
     virtual void upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;
     virtual void download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const = 0;
 
-    /// Starts the steps on these tokens, in order. Arena and state of `tokens` are this device's.
+    /// Starts the steps on these tokens, in order, behind those that were submitted before; may
+    /// return before they are done. Arena and state of `tokens` are this device's. Everything that
+    /// steps and tokens point at stays as it is until wait().
     virtual void submit(std::span<const Step> steps, const Tokens& tokens) = 0;
-    /// Returns when everything that was submitted has finished.
+    /// Returns when everything that was submitted has finished. Uploads and downloads wait too.
     virtual void wait() = 0;
+    /// From now on submit() returns at once: somebody else wants to compute at the same time.
+    virtual void work_beside() {}
 };
 
 }  // namespace hf

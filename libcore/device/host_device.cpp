@@ -52,11 +52,13 @@ std::optional<Buffer> HostDevice::adopt(std::span<const std::byte> mapped, Resid
 
 void HostDevice::upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) {
     HF_ASSERT(offset <= to.bytes() && from.size() <= to.bytes() - offset);
+    wait();
     std::copy(from.begin(), from.end(), to.writable() + offset);
 }
 
 void HostDevice::download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const {
     HF_ASSERT(offset <= from.bytes() && to.size() <= from.bytes() - offset);
+    if (engine_) engine_->wait();
     std::copy_n(from.data() + offset, to.size(), to.begin());
 }
 
@@ -64,7 +66,18 @@ void HostDevice::submit(std::span<const Step> steps, const Tokens& tokens) {
     Tokens here = tokens;
     here.level = info_.level;
     here.activations = info_.activations;
-    run_steps(steps, here, pool_, profile_);
+    if (engine_)
+        engine_->submit(steps, here);
+    else
+        run_steps(steps, here, pool_, profile_);
+}
+
+void HostDevice::wait() {
+    if (engine_) engine_->wait();
+}
+
+void HostDevice::work_beside() {
+    if (!engine_) engine_ = std::make_unique<HostEngine>(pool_, profile_);
 }
 
 }  // namespace hf

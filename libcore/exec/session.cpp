@@ -6,6 +6,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/ops/run_steps.h"
+#include "libcore/plan/segments.h"
 
 namespace hf {
 namespace {
@@ -27,6 +28,13 @@ StepList commit_steps(const StateSpec& state) {
     return list;
 }
 
+std::vector<SegmentPlan> plan_all(const Model& model, const SessionOptions& options) {
+    std::vector<SegmentPlan> plans;
+    for (size_t c = 0; c < kTokenClasses; ++c)
+        plans.push_back(options.planner(model.steps, TokenClass(c)));
+    return plans;
+}
+
 }  // namespace
 
 Session::Session(const Model& model, Device& device, const SessionOptions& options)
@@ -35,25 +43,19 @@ Session::Session(const Model& model, Device& device, const SessionOptions& optio
       layout_(lay_out(model, options)),
       commit_steps_(commit_steps(model.state)),
       arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
+      plans_(plan_all(model, options)),
       state_(device.allocate(layout_.bytes, Residency::device)),
-      arena_(device.allocate(arena_layout_.floats * sizeof(float), Residency::device)),
+      lanes_(device, arena_layout_, plans_, options.lanes),
+      prompt_from_(options.prompt_from),
       logits_(uint64_t(options.max_logits) * model.config.vocab) {}
 
 Tokens Session::tokens(uint32_t count) const {
     Tokens t;
     t.count = count;
     t.pos = length_;
-    t.arena = reinterpret_cast<float*>(arena_.writable());
-    t.arena_layout = &arena_layout_;
     t.state = state_.writable();
     t.state_layout = &layout_;
     return t;
-}
-
-void Session::run(std::span<const Step> steps, const Tokens& tokens) {
-    device_.submit(steps, tokens);
-    device_.wait();
-    bytes_moved_ += hf::bytes_moved(steps, tokens);
 }
 
 std::span<const float> Session::forward(std::span<const int32_t> ids,
@@ -76,16 +78,20 @@ std::span<const float> Session::forward(std::span<const int32_t> ids,
     t.ids = ids.data();
     t.logit_count = uint32_t(logit_rows.size());
     t.logit_rows = logit_rows.data();
-    run(model_.steps, t);
+    last_class_ = class_of(t.count, prompt_from_);
+    lanes_.run(plan(last_class_), t);
+    bytes_moved_ += hf::bytes_moved(model_.steps, t);
     const std::span<float> wanted(logits_.data(), logit_rows.size() * vocab);
-    device_.download(arena_, arena_layout_.offset[model_.logits.id] * sizeof(float),
-                     std::as_writable_bytes(wanted));
+    lanes_.read(plan(last_class_).last_lane(model_.logits), model_.logits, t.logit_count, wanted);
     return wanted;
 }
 
 void Session::commit(uint32_t n) {
     HF_ASSERT(n <= pending_);
-    if (n > 0) run(commit_steps_.steps, tokens(n));
+    if (n > 0) {
+        lanes_.run_on_device(commit_steps_.steps, tokens(n));
+        bytes_moved_ += hf::bytes_moved(commit_steps_.steps, tokens(n));
+    }
     length_ += n;
     pending_ = 0;
 }
@@ -109,8 +115,7 @@ void Session::restore(const Checkpoint& checkpoint) {
 
 std::vector<float> Session::read_slot(Slot slot, uint32_t rows) const {
     std::vector<float> values(uint64_t(rows) * slot.width);
-    device_.download(arena_, arena_layout_.offset[slot.id] * sizeof(float),
-                     std::as_writable_bytes(std::span(values)));
+    lanes_.read(plan(last_class_).last_lane(slot), slot, rows, values);
     return values;
 }
 

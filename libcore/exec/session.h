@@ -2,18 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "libcore/device/device.h"
+#include "libcore/exec/lanes.h"
 #include "libcore/load/model.h"
 
 namespace hf {
 
 struct SessionOptions {
-    uint32_t max_seq = 0;        // tokens that fit; at most the model's maximum
-    const KvType* kv = nullptr;  // how keys and values are stored
-    uint32_t max_logits = 1;     // rows of logits in one pass
+    uint32_t max_seq = 0;                // tokens that fit; at most the model's maximum
+    const KvType* kv = nullptr;          // how keys and values are stored
+    uint32_t max_logits = 1;             // rows of logits in one pass
+    uint32_t prompt_from = kPromptFrom;  // tokens that make a pass a prompt (plan/segments.h)
+    LaneOptions lanes = {};
+    std::function<SegmentPlan(std::span<const Step>, TokenClass)> planner = plan_segments;
+
+    /// An estimate. Weights of 4 bits come over a link of 27 GB/s at 54e9 a second, once for all
+    /// tokens; cores multiply 100e9 to 400e9 a second. They are even at two to eight tokens.
+    static constexpr uint32_t kPromptFrom = 9;
 };
 
 /// A point to come back to: the recurrent state after `ids`, in host memory.
@@ -27,7 +36,7 @@ class Session {
     /// Tokens in one pass, and the grid on which prompts are cut (see run/prompt.h).
     static constexpr uint32_t kMaxTokens = 64;
 
-    /// Allocates slab and arena on the device; both outlive neither model nor device.
+    /// Plans who runs what, and allocates slab and arenas; they outlive neither model nor device.
     /// Errors  hf::Error when max_seq exceeds the model's maximum, the cache type does not fit, or
     ///         memory runs out
     Session(const Model& model, Device& device, const SessionOptions& options);
@@ -56,6 +65,10 @@ class Session {
     /// Errors  hf::Error when the cache no longer holds that checkpoint's tokens
     void restore(const Checkpoint& checkpoint);
 
+    /// Who runs what in a pass of that class.
+    const SegmentPlan& plan(TokenClass c) const { return plans_[size_t(c)]; }
+    const CrossingCounts& crossings() const { return lanes_.counts(); }
+
     /// Rows [0, rows) of a slot as the last pass left them. For taps and tests.
     std::vector<float> read_slot(Slot slot, uint32_t rows) const;
     /// The committed recurrent state and how it is laid out. For tests.
@@ -68,14 +81,17 @@ class Session {
     StateLayout layout_;
     StepList commit_steps_;
     ArenaLayout arena_layout_;
-    Buffer state_, arena_;
+    std::vector<SegmentPlan> plans_;  // by token class
+    Buffer state_;
+    Lanes lanes_;
+    uint32_t prompt_from_;
+    TokenClass last_class_ = TokenClass::one;
     std::vector<float> logits_;
     std::vector<int32_t> cached_ids_;  // whose keys and values the cache rows hold
     uint32_t length_ = 0, pending_ = 0;
     uint64_t bytes_moved_ = 0;
 
     Tokens tokens(uint32_t count) const;
-    void run(std::span<const Step> steps, const Tokens& tokens);
 };
 
 }  // namespace hf

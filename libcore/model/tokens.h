@@ -11,6 +11,8 @@
 
 namespace hf {
 
+class StepWatch;
+
 /// The tokens of one pass and the memory that it works on. `ids` and `logit_rows` are host memory;
 /// arena and state are in the memory of the lane that runs.
 struct Tokens {
@@ -28,6 +30,7 @@ struct Tokens {
     Lane lane = Lane::device;  // these are set by whoever runs the steps
     cpu::Level level = cpu::Level::scalar;
     cpu::Activations activations = cpu::Activations::f32;
+    StepWatch* watch = nullptr;  // told when a lane begins and ends; for tests and traces
 
     uint32_t rows(Slot slot) const { return slot.rows == Rows::tokens ? count : logit_count; }
     /// Row t of a slot.

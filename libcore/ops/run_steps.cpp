@@ -72,19 +72,21 @@ class Meter {
 
 void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool,
                StepProfile* profile) {
+    if (tokens.watch) tokens.watch->begins(steps, tokens);
     const std::vector<Dispatch> plan = plan_dispatches(steps, tokens, pool.size());
     if (profile) {
         Meter meter(plan);
         meter.run(tokens, pool);
         meter.report(tokens, *profile);
-        return;
+    } else {
+        pool.run(
+            uint32_t(plan.size()), [&](uint32_t d) { return plan[d].claims(); },
+            [&](uint32_t d, uint32_t claim, unsigned) {
+                plan[d].for_claim(
+                    claim, [&](size_t i, uint32_t part) { do_part(plan[d], i, part, tokens); });
+            });
     }
-    pool.run(
-        uint32_t(plan.size()), [&](uint32_t d) { return plan[d].claims(); },
-        [&](uint32_t d, uint32_t claim, unsigned) {
-            plan[d].for_claim(claim,
-                              [&](size_t i, uint32_t part) { do_part(plan[d], i, part, tokens); });
-        });
+    if (tokens.watch) tokens.watch->ends(steps, tokens);
 }
 
 uint64_t bytes_moved(std::span<const Step> steps, const Tokens& tokens) {

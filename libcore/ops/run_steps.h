@@ -10,6 +10,14 @@
 
 namespace hf {
 
+/// Looks on while lanes run; called by the thread that runs a lane's steps.
+class StepWatch {
+  public:
+    virtual ~StepWatch() = default;
+    virtual void begins(std::span<const Step> steps, const Tokens& tokens) = 0;
+    virtual void ends(std::span<const Step> steps, const Tokens& tokens) = 0;
+};
+
 /// Runs steps on all threads of the pool, which is entered once. Results are those of running them
 /// one after another and do not depend on how the steps are cut or who does what.
 ///

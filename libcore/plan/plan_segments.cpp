@@ -109,6 +109,10 @@ Exec side_of(const Weight& w, TokenClass c) {
     return is_prompt ? Exec::device : w.exec;
 }
 
+Lane SegmentPlan::last_lane(Slot slot) const {
+    return slot.id < last_lanes.size() ? last_lanes[slot.id] : Lane::device;
+}
+
 uint32_t SegmentPlan::crossings() const {
     uint32_t n = 0;
     for (const Segment& s : segments) n += !s.up.empty() + !s.down.empty();

@@ -49,8 +49,10 @@ struct Segment {
 struct SegmentPlan {
     TokenClass token_class = TokenClass::one;
     std::vector<Segment> segments;
-    std::vector<Lane> last_lane;  // by slot id: where its last value is after the pass
+    std::vector<Lane> last_lanes;  // by slot id, see last_lane()
 
+    /// Where a slot's last value is after the pass.
+    Lane last_lane(Slot slot) const;
     uint32_t crossings() const;
     /// Bytes copied by a pass of so many tokens, of which so many want logits.
     uint64_t bytes_copied(uint64_t tokens, uint64_t logits) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -23,15 +24,27 @@ struct Setup {
     uint32_t max_logits = Session::kMaxTokens;
     LoadOptions load = {};
     cpu::Level level = cpu::detect_level();
+    std::function<void(ModelPlan&)> place = [](ModelPlan&) {};  // default: all on the device
+    LaneOptions lanes = {};
+    uint32_t prompt_from = SessionOptions::kPromptFrom;
+    std::function<SegmentPlan(std::span<const Step>, TokenClass)> planner = plan_segments;
+
+    SessionOptions session() const {
+        return {max_seq, kv_type_by_name(kv), max_logits, prompt_from, lanes, planner};
+    }
+    Model model(const std::string& folder, Device& device) const {
+        ModelPlan plan = plan_model(std::make_shared<ModelFile>(open_model_file(folder, {})), load);
+        place(plan);
+        return load_model(std::move(plan), device, {});
+    }
 };
 
 /// A device, a model and a session on it.
 struct Loaded {
     explicit Loaded(const std::string& folder, const Setup& setup = {})
         : device({setup.threads, setup.level, cpu::Activations::f32}),
-          model(load_model(std::make_shared<ModelFile>(open_model_file(folder, {})), device,
-                           setup.load, {})),
-          session(model, device, {setup.max_seq, kv_type_by_name(setup.kv), setup.max_logits}) {}
+          model(setup.model(folder, device)),
+          session(model, device, setup.session()) {}
 
     HostDevice device;
     Model model;

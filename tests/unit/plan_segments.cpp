@@ -323,7 +323,7 @@ TEST_CASE("plan_segments: every step reads what the list as a whole would have m
         Machine straight = want;
         for (const Step& s : list.steps)
             if (const Slot slot = s.out[0]; slot.exists())
-                REQUIRE(got.at(size_t(plan.last_lane[slot.id]), slot) == straight.at(0, slot));
+                REQUIRE(got.at(size_t(plan.last_lane(slot)), slot) == straight.at(0, slot));
     }
 }
 
