@@ -85,9 +85,10 @@ std::string meaning_with_words(const Key& key) {
                                         : std::string(key.meaning);
 }
 
-/// "-m,--model" is spelled "--model" in messages.
+/// "-m,--model" is spelled "--model" in messages, "--gpu-layers,--budget" by its first name.
 std::string long_name(std::string_view flag) {
-    return std::string(flag.substr(flag.find("--")));
+    flag.remove_prefix(flag.find("--"));
+    return std::string(flag.substr(0, flag.find(',')));
 }
 
 }  // namespace
@@ -97,16 +98,22 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
         flags.settings.push_back(std::move(setting));
     };
     // trigger_on_parse: settings come in the order in which they were written, and the last counts
-    for (const Key& key : config_keys())
-        app.add_option_function<std::string>(
-               std::string(key.flag),
-               [=](const std::string& text) {
-                   add_setting({std::string(key.path), text, long_name(key.flag)});
-               },
-               meaning_with_words(key))
-            ->type_name(kPlaceholders[size_t(key.value.kind)])
-            ->trigger_on_parse()
-            ->group(kSettings);
+    for (const Key& key : config_keys()) {
+        if (key.flag.empty()) continue;
+        const auto set = [=](const std::string& text) {
+            add_setting({std::string(key.path), text, long_name(key.flag)});
+        };
+        CLI::Option* option =
+            is_switch(key)
+                ? app.add_flag_function(
+                      std::string(key.flag),
+                      [=](int64_t times) { set(times > 0 ? "true" : "false"); },
+                      std::string(key.meaning))
+                : app.add_option_function<std::string>(std::string(key.flag), set,
+                                                       meaning_with_words(key))
+                      ->type_name(kPlaceholders[size_t(key.value.kind)]);
+        option->trigger_on_parse()->group(kSettings);
+    }
     app.add_option_function<std::string>(
            "--set", [=](const std::string& text) { add_setting(parse_set(text)); },
            "Any setting, by its key")
@@ -144,7 +151,7 @@ std::vector<std::string> without_empty(int argc, const char* const* argv) {
         }
         const std::string_view flag = word.substr(0, word.size() - 1);
         const auto names = [&](const Key& key) {
-            return key.flag == flag || key.flag.ends_with(fmt::format(",{}", flag));
+            return fmt::format(",{},", key.flag).find(fmt::format(",{},", flag)) != std::string::npos;
         };
         if (std::ranges::none_of(config_keys(), names))
             throw Error(fmt::format("flag {}: the value is empty", flag), Fault::usage);

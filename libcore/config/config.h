@@ -35,14 +35,26 @@ struct SamplingConfig {
     bool operator==(const SamplingConfig&) const = default;
 };
 
+/// memory.gpu_layer_budget: as many layers as fit.
+inline constexpr int32_t kAutoLayers = -1;
+
 struct MemoryConfig {
     std::string kv_cache = "f16";     // one of f16, f32, q8
     std::optional<uint32_t> max_seq;  // tokens; unset: the smaller of the model's maximum and 8192
+    std::optional<int32_t> gpu_layer_budget;  // layers, or kAutoLayers; unset: all, or what fits
+    std::string offload_exec = "pcie";        // one of pcie, cpu, split
+    std::string spill = "layers";             // one of layers, ffn
+    std::optional<float> split_share;         // 0 to 1; unset: auto
+    bool pin = true;
+    std::string oom_guard = "auto";    // one of auto, on, off
+    uint32_t host_headroom_mb = 4096;  // MiB
+    bool require_coverage = false;
     bool operator==(const MemoryConfig&) const = default;
 };
 
 struct DeviceConfig {
-    std::string kind = "auto";  // one of auto, hip, host
+    std::string kind = "auto";        // one of auto, hip, host
+    std::optional<uint32_t> vram_mb;  // MiB of a pretended card; unset: what is there
     bool operator==(const DeviceConfig&) const = default;
 };
 
@@ -53,12 +65,42 @@ struct CpuConfig {
     bool operator==(const CpuConfig&) const = default;
 };
 
+struct ReplayConfig {
+    std::string backend = "hip";  // one of hip, redline
+    bool operator==(const ReplayConfig&) const = default;
+};
+
+struct GraphConfig {
+    std::optional<bool> forward;  // unset: where it can
+    bool operator==(const GraphConfig&) const = default;
+};
+
+struct FusionsConfig {
+    bool force_unfused = false;
+    bool operator==(const FusionsConfig&) const = default;
+};
+
+struct SpeculationConfig {
+    std::string mode = "off";  // one of off, auto, ngram, dflash, mtp, dspark
+    bool operator==(const SpeculationConfig&) const = default;
+};
+
+struct DeveloperConfig {
+    bool cpu_exec_trace = false;
+    bool operator==(const DeveloperConfig&) const = default;
+};
+
 struct Config {
     RunConfig run;
     SamplingConfig sampling;
     MemoryConfig memory;
     DeviceConfig device;
     CpuConfig cpu;
+    ReplayConfig replay;
+    GraphConfig graph;
+    FusionsConfig fusions;
+    SpeculationConfig speculation;
+    DeveloperConfig developer;
     bool operator==(const Config&) const = default;
 };
 

@@ -83,13 +83,36 @@ Value word(G Config::*group, std::string G::*field, std::vector<std::string_view
             }};
 }
 
+/// Layers that stay on the device.
+Value layer_budget() {
+    constexpr int32_t kMost = 1000000;
+    Value value = number(&Config::memory, &MemoryConfig::gpu_layer_budget, 0, kMost, "unset");
+    value.words = {"unset", "auto", "-1"};
+    value.set = [set = value.set](Config& config, std::string_view text) {
+        if (text != "auto" && text != "-1") return set(config, text);
+        config.memory.gpu_layer_budget = kAutoLayers;
+        return true;
+    };
+    return value;
+}
+
 constexpr auto run = &Config::run;
 constexpr auto sampling = &Config::sampling;
 constexpr auto memory = &Config::memory;
 constexpr auto device = &Config::device;
 constexpr auto cpu = &Config::cpu;
+constexpr auto replay = &Config::replay;
+constexpr auto graph = &Config::graph;
+constexpr auto fusions = &Config::fusions;
+constexpr auto speculation = &Config::speculation;
+constexpr auto developer = &Config::developer;
 
 constexpr uint32_t kMaxTokens = 1u << 24;
+constexpr uint32_t kMaxMib = 1u << 24;  // 16 TiB
+
+constexpr KeyAlias kAliases[] = {
+    {"memory.offload_passback_share", "HIPFIRE_OFFLOAD_PASSBACK_SHARE", "memory.split_share"},
+};
 
 /// Single-character insertions, deletions and replacements that turn a into b (Levenshtein).
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -158,10 +181,38 @@ std::span<const Key> config_keys() {
     {"memory.max_seq", "HIPFIRE_MAX_SEQ", "--ctx", "auto",
      number(memory, &MemoryConfig::max_seq, 1u, kMaxTokens, "auto"),
      "Tokens a conversation may have; auto: the smaller of the model's maximum and 8192"},
+    {"memory.gpu_layer_budget", "HIPFIRE_GPU_LAYER_BUDGET", "--gpu-layers,--budget", "unset",
+     layer_budget(),
+     "Layers that stay on the device, from the end; unset: all if they fit; auto, -1: as many as fit"},
+    {"memory.offload_exec", "HIPFIRE_OFFLOAD_EXEC", "--exec", "pcie",
+     word(memory, &MemoryConfig::offload_exec, {{"pcie", std::string("pcie")},
+          {"cpu", "cpu"}, {"split", "split"}, {"passback", "split"}}),
+     "Who multiplies the other layers: the device over the link, the processor, or both (passback: split)"},
+    {"memory.spill", "HIPFIRE_SPILL", "--spill", "layers",
+     word(memory, &MemoryConfig::spill, {"layers", "ffn"}),
+     "What leaves the device of those layers: all matrices, or only the feed-forward ones"},
+    {"memory.split_share", "HIPFIRE_SPLIT_SHARE", "--split-share", "auto",
+     number(memory, &MemoryConfig::split_share, 0.0f, 1.0f, "auto"),
+     "Rows of a split matrix that are the device's; 0: as cpu, 1: as pcie, auto: 0.375"},
+    {"memory.pin", "HIPFIRE_PIN", "", "true",
+     word(memory, &MemoryConfig::pin, {{"true", true}, {"false", false}}),
+     "Pins what leaves the device; false, with offload_exec = cpu: read from the file by the processor alone"},
+    {"memory.oom_guard", "HIPFIRE_OOM_GUARD", "", "auto",
+     word(memory, &MemoryConfig::oom_guard, {"auto", "on", "off"}),
+     "Refuse what host memory cannot hold even unpinned; auto: on without a card of its own memory, unless there is swap"},
+    {"memory.host_headroom_mb", "HIPFIRE_HOST_HEADROOM_MB", "", "4096",
+     number(memory, &MemoryConfig::host_headroom_mb, 0u, kMaxMib),
+     "MiB of host memory that pinned weights must leave free"},
+    {"memory.require_coverage", "HIPFIRE_REQUIRE_COVERAGE", "--require-coverage", "false",
+     word(memory, &MemoryConfig::require_coverage, {{"false", false}, {"true", true}}),
+     "Refuse formats that the processor cannot multiply, in place of leaving them to the device"},
 
     {"device.kind", "HIPFIRE_DEVICE_KIND", "--device", "auto",
      word(device, &DeviceConfig::kind, {"auto", "hip", "host"}),
      "Where the model runs; auto: a graphics card if there is one, else the processor"},
+    {"device.vram_mb", "HIPFIRE_DEVICE_VRAM_MB", "--vram-mb", "none",
+     number(device, &DeviceConfig::vram_mb, 1u, kMaxMib, "none"),
+     "The processor plays a card with so many MiB; none: it is what it is"},
 
     {"cpu.threads", "HIPFIRE_CPU_THREADS", "--threads", "0",
      number(cpu, &CpuConfig::threads, 0u, 1024u),
@@ -172,13 +223,42 @@ std::span<const Key> config_keys() {
     {"cpu.activations", "HIPFIRE_CPU_ACTIVATIONS", "--activations", "auto",
      word(cpu, &CpuConfig::activations, {"auto", "f32"}),
      "How activations are prepared for the processor's matrix products"},
+
+    {"replay.backend", "HIPFIRE_REPLAY_BACKEND", "", "hip",
+     word(replay, &ReplayConfig::backend, {"hip", "redline"}),
+     "What repeats recorded launches; redline is not built in"},
+    {"experimental.graph.forward", "HIPFIRE_GRAPH", "--graph", "auto",
+     word(graph, &GraphConfig::forward, {{"auto", {}}, {"true", true}, {"false", false}}),
+     "Whether a token's launches are captured; auto: where no step of the processor is among them"},
+    {"fusions.force_unfused", "HIPFIRE_FUSIONS_FORCE_UNFUSED", "", "false",
+     word(fusions, &FusionsConfig::force_unfused, {{"false", false}, {"true", true}}),
+     "Runs every step by itself"},
+    {"speculation.mode", "HIPFIRE_SPECULATION", "", "off",
+     word(speculation, &SpeculationConfig::mode,
+          {"off", "auto", "ngram", "dflash", "mtp", "dspark"}),
+     "Drafts that the model checks; only off and auto are built in, and auto is off"},
+    {"developer.cpu_exec_trace", "HIPFIRE_CPU_EXEC_TRACE", "", "0",
+     word(developer, &DeveloperConfig::cpu_exec_trace, {{"0", false}, {"1", true}}),
+     "1: a line per shape of matrix that the processor multiplies, with times"},
     };
     return keys;   // built at first use: other files' constants may ask before this one's exist
 }
 // clang-format on
 
+std::span<const KeyAlias> key_aliases() {
+    return kAliases;
+}
+
+bool is_switch(const Key& key) {
+    const std::vector<std::string_view>& words = key.value.words;
+    return key.value.kind == Kind::word && words.size() == 2 && words[0] == "false" &&
+           words[1] == "true";
+}
+
 const Key* find_key(std::string_view path) {
     const std::span<const Key> keys = config_keys();
+    for (const KeyAlias& alias : kAliases)
+        if (path == alias.path) path = alias.of;
     const auto found = std::ranges::find(keys, path, &Key::path);
     return found == keys.end() ? nullptr : &*found;
 }
@@ -216,10 +296,14 @@ std::string_view nearest(std::string_view wrong, std::span<const std::string_vie
         candidates, {}, [&](std::string_view name) { return edit_distance(start, name); });
 }
 
+/// A name without a dot is compared with the names of keys, not with their paths.
 std::string_view nearest_key(std::string_view wrong_path) {
-    std::vector<std::string_view> paths;
-    for (const Key& key : config_keys()) paths.push_back(key.path);
-    return nearest(wrong_path, paths);
+    const bool is_name = wrong_path.find('.') == wrong_path.npos;
+    std::vector<std::string_view> candidates;
+    for (const Key& key : config_keys())
+        candidates.push_back(is_name ? key.path.substr(key.path.rfind('.') + 1) : key.path);
+    const std::string_view found = nearest(wrong_path, candidates);
+    return config_keys()[size_t(std::ranges::find(candidates, found) - candidates.begin())].path;
 }
 
 std::string one_line(std::string_view text) {

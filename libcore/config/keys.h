@@ -20,7 +20,7 @@ enum class Kind { text, path, integer, number, word };
 /// What a key takes, and the field it goes to.
 struct Value {
     Kind kind;
-    std::vector<std::string_view> words;  // Kind::word: all; otherwise the word for "unset", if any
+    std::vector<std::string_view> words;  // Kind::word: all; otherwise those beside the rest
     std::string least, most;              // inclusive bounds of integer and number
     /// Writes the field. False, with nothing written: the text is not a value of this key.
     /// Numbers are read the same way in every locale.
@@ -29,15 +29,26 @@ struct Value {
 
 struct Key {
     std::string_view path;      // in TOML and for --set: "memory.kv_cache"
-    std::string_view variable;  // "HIPFIRE_" + path in capitals, dots as underscores, no MEMORY_
-    std::string_view flag;      // as CLI11 takes it: "-m,--model"
+    std::string_view variable;  // "HIPFIRE_" + path in capitals, dots as underscores, no MEMORY_;
+                                // a few keep the name under which scripts know them
+    std::string_view flag;      // as CLI11 takes it: "-m,--model"; empty: --set only
     std::string_view preset;    // the built-in value, as text that `value` takes
     Value value;
     std::string_view meaning;  // one line for --help and the documents
 };
 
 std::span<const Key> config_keys();
-const Key* find_key(std::string_view path);  // null: there is no such key
+/// By its path or by another name of it; null: there is no such key.
+const Key* find_key(std::string_view path);
+
+/// Another name that a key goes by, in files and as a variable.
+struct KeyAlias {
+    std::string_view path, variable, of;
+};
+std::span<const KeyAlias> key_aliases();
+
+/// What can be given as a flag alone: a key that takes true and false and nothing else.
+bool is_switch(const Key& key);
 
 /// "f16, f32 or q8", "an integer from 1 to 4096, or auto".
 std::string accepted(const Value& value);

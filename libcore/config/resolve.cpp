@@ -31,6 +31,7 @@ std::string variable(const Environment& environment, std::string_view name) {
 void warn_of_unknown_variables(const Environment& environment, const Log& log) {
     std::vector<std::string_view> known(std::begin(kOtherVariables), std::end(kOtherVariables));
     for (const Key& key : config_keys()) known.push_back(key.variable);
+    for (const KeyAlias& alias : key_aliases()) known.push_back(alias.variable);
     for (const auto& [name, value] : environment) {
         if (!name.starts_with(kVariablePrefix) || value.empty()) continue;
         if (std::ranges::find(known, name) != known.end()) continue;
@@ -78,6 +79,10 @@ Layer variable_layer(const Environment& environment) {
     for (const Key& key : config_keys())
         if (const std::string value = variable(environment, key.variable); !value.empty())
             layer.push_back(checked_setting(key, value, fmt::format("variable {}", key.variable)));
+    for (const KeyAlias& alias : key_aliases())
+        if (const std::string value = variable(environment, alias.variable); !value.empty())
+            layer.push_back(checked_setting(*find_key(alias.path), value,
+                                            fmt::format("variable {}", alias.variable)));
     return layer;
 }
 

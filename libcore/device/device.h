@@ -15,10 +15,16 @@ namespace hf {
 struct DeviceInfo {
     std::string kind;        // "host", "hip"
     std::string name;        // of the processor
-    bool simulated = false;  // printed beside every number
+    bool simulated = false;  // plays a card; printed beside every number
     unsigned threads = 0;    // host device: of its pool
     cpu::Level level = cpu::Level::scalar;
     cpu::Activations activations = cpu::Activations::f32;
+
+    // What a placement must know.
+    bool unified = false;      // one memory for device and host: spilling frees nothing
+    bool can_map_host = true;  // reads host_mapped memory
+    bool in_place = false;     // matrices are read where the file is mapped, whatever their residency
+    bool (*multiplies)(const Codec&) = [](const Codec&) { return true; };
 };
 
 struct MemoryInfo {
@@ -29,9 +35,12 @@ struct MemoryInfo {
 struct MemoryUse {
     uint64_t bytes[kResidencies] = {};
     uint32_t buffers[kResidencies] = {};
+    uint64_t slack_bytes = 0;  // behind host_mapped buffers, in none of the above
 
     uint32_t all_buffers() const { return buffers[0] + buffers[1] + buffers[2]; }
 };
+
+inline constexpr uint64_t kHostSlack = 1 << 20;
 
 class Device {
   public:
@@ -40,7 +49,8 @@ class Device {
     virtual MemoryInfo memory() const = 0;
     virtual MemoryUse in_use() const = 0;
 
-    /// Zeroed memory, aligned to 64 bytes at least.
+    /// Zeroed memory, aligned to 64 bytes at least. Behind host_mapped memory kHostSlack more bytes
+    /// are mapped and zero, for kernels that read past an end.
     /// Errors  hf::Error with bytes wanted and bytes free
     virtual Buffer allocate(uint64_t bytes, Residency residency) = 0;
     /// A view of file-mapped bytes, where weights of that residency can be read in place.

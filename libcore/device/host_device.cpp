@@ -33,13 +33,18 @@ cpu::Level serving_level(cpu::Level most, cpu::Activations activations) {
 }  // namespace
 
 HostDevice::HostDevice(const DeviceOptions& options)
-    : pool_(options.threads ? options.threads : cpu::default_threads()), profile_(options.profile) {
-    info_ = {"host",
-             processor_name(),
-             false,
-             pool_.size(),
-             serving_level(options.level, options.activations),
-             options.activations};
+    : memory_(options),
+      pool_(options.threads ? options.threads : cpu::default_threads()),
+      profile_(options.profile) {
+    info_.kind = "host";
+    info_.name = processor_name();
+    info_.simulated = options.vram_bytes.has_value();
+    info_.threads = pool_.size();
+    info_.level = serving_level(options.level, options.activations);
+    info_.activations = options.activations;
+    info_.unified = options.unified;
+    info_.can_map_host = options.can_map_host;
+    info_.in_place = !info_.simulated;
 }
 
 Buffer HostDevice::allocate(uint64_t bytes, Residency residency) {
@@ -47,12 +52,15 @@ Buffer HostDevice::allocate(uint64_t bytes, Residency residency) {
 }
 
 std::optional<Buffer> HostDevice::adopt(std::span<const std::byte> mapped, Residency residency) {
+    if (residency == Residency::host_mapped && !info_.can_map_host) return std::nullopt;
+    if (!info_.in_place && residency != Residency::host_plain) return std::nullopt;
     return Buffer::view(mapped, residency);
 }
 
 void HostDevice::upload(const Buffer& to, uint64_t offset, std::span<const std::byte> from) {
     HF_ASSERT(offset <= to.bytes() && from.size() <= to.bytes() - offset);
     wait();
+    memory_.begin_upload();
     std::copy(from.begin(), from.end(), to.writable() + offset);
 }
 

@@ -31,6 +31,12 @@ constexpr DeviceRow kDevices[] = {
 }  // namespace
 
 std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options) {
+    if (options.vram_bytes && kind == "auto") kind = "host";
+    if (options.vram_bytes && kind != "host")
+        throw Error(fmt::format("device.vram_mb pretends a card on the processor, but device.kind "
+                                "is {}; use host or auto",
+                                kind),
+                    Fault::usage);
     for (const DeviceRow& row : kDevices)
         if (kind == "auto" || kind == row.kind)
             if (auto device = row.open(options)) return device;

@@ -5,20 +5,12 @@
 #include <algorithm>
 
 #include "libcore/base/error.h"
+#include "libcore/exec/session_need.h"
 #include "libcore/ops/run_steps.h"
 #include "libcore/plan/segments.h"
 
 namespace hf {
 namespace {
-
-StateLayout lay_out(const Model& model, const SessionOptions& options) {
-    if (options.max_seq < 1 || options.max_seq > model.config.max_positions)
-        throw Error(fmt::format("memory.max_seq = {}: {} takes 1 to {} tokens", options.max_seq,
-                                model.file->path, model.config.max_positions),
-                    Fault::usage);
-    return lay_out_state(model.state, *options.kv, options.max_seq,
-                         std::min(options.max_seq, Session::kMaxTokens));
-}
 
 StepList commit_steps(const StateSpec& state) {
     StepList list;
@@ -40,7 +32,7 @@ std::vector<SegmentPlan> plan_all(const Model& model, const SessionOptions& opti
 Session::Session(const Model& model, Device& device, const SessionOptions& options)
     : model_(model),
       device_(device),
-      layout_(lay_out(model, options)),
+      layout_(lay_out_session_state(model, options)),
       commit_steps_(commit_steps(model.state)),
       arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
       plans_(plan_all(model, options)),

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "libcore/base/error.h"
 #include "libcore/codec/decode.h"
 #include "libcore/load/model.h"
 #include "libcore/load/upload_weight.h"
@@ -38,20 +40,64 @@ std::vector<float> values_of(const ModelPlan& model, const PlannedTensor& p) {
                             model.file->values);
 }
 
+/// The last one first, as they lie in memory.
+void give_back(std::vector<PlannedWeight>& weights) {
+    while (!weights.empty()) weights.pop_back();
+}
+
+/// What the allocator must have handed out for these weights.
+MemoryUse expected_use(const LoadStats& stats) {
+    MemoryUse use;
+    for (size_t r = 0; r < kResidencies; ++r) use.bytes[r] = stats.bytes[r] - stats.in_place[r];
+    use.bytes[size_t(Residency::host_plain)] += stats.mirrored_bytes;
+    return use;
+}
+
+std::string by_residency(const uint64_t (&bytes)[kResidencies]) {
+    return fmt::format("{} on the device, {} pinned, {} plain", bytes[0], bytes[1], bytes[2]);
+}
+
+/// Three counts that must agree: of the plan, of the load, and of the device's allocator.
+void check_accounts(const Model& model, const MemoryUse& before, const MemoryUse& after) {
+    const WeightTotals planned = planned_totals(model);
+    const LoadStats& loaded = model.stats;
+    if (planned != loaded)
+        throw Error(fmt::format("{}: the plan has bytes {}, {} mirrored, but {}, {} mirrored were "
+                                "loaded; please report this",
+                                model.file->path, by_residency(planned.bytes),
+                                planned.mirrored_bytes, by_residency(loaded.bytes),
+                                loaded.mirrored_bytes));
+    const MemoryUse expected = expected_use(loaded);
+    MemoryUse taken;
+    for (size_t r = 0; r < kResidencies; ++r) taken.bytes[r] = after.bytes[r] - before.bytes[r];
+    if (!std::ranges::equal(expected.bytes, taken.bytes))
+        throw Error(fmt::format("{}: bytes {} were loaded, but the device counts {}; please report "
+                                "this",
+                                model.file->path, by_residency(expected.bytes),
+                                by_residency(taken.bytes)));
+}
+
+uint64_t sum(const uint64_t (&bytes)[kResidencies]) {
+    return bytes[0] + bytes[1] + bytes[2];
+}
+
 }  // namespace
 
 Model load_model(ModelPlan plan, Device& device, const Log& log) {
     Model model{std::move(plan), {}};
-    for (const PlannedWeight& w : model.weights)
-        upload_weight(device, model.stats, w, values_of(model, w.source));
-    log.debug(
-        fmt::format("{}: {}, {} layers, {} weights, {} bytes of them on the device, {} in "
-                    "host memory ({} in place)",
-                    model.file->path, model.arch->name, model.config.n_layers, model.weights.size(),
-                    model.stats.bytes[size_t(Residency::device)],
-                    model.stats.bytes[size_t(Residency::host_mapped)] +
-                        model.stats.bytes[size_t(Residency::host_plain)],
-                    model.stats.in_place_bytes));
+    try {
+        const MemoryUse before = device.in_use();
+        for (const PlannedWeight& w : model.weights)
+            upload_weight(device, model.stats, w, values_of(model, w.source));
+        check_accounts(model, before, device.in_use());
+    } catch (...) {
+        give_back(model.weights);
+        throw;
+    }
+    log.debug(fmt::format("{}: {}, {} layers, {} weights, bytes {} ({} in place, {} mirrored)",
+                          model.file->path, model.arch->name, model.config.n_layers,
+                          model.weights.size(), by_residency(model.stats.bytes),
+                          sum(model.stats.in_place), model.stats.mirrored_bytes));
     return model;
 }
 

@@ -9,7 +9,9 @@
 #include "libcore/base/log.h"
 #include "libcore/device/device.h"
 #include "libcore/file/model_file.h"
+#include "libcore/load/placement.h"
 #include "libcore/load/tensor_plan.h"
+#include "libcore/load/totals.h"
 #include "libcore/model/steps.h"
 
 namespace hf {
@@ -21,8 +23,8 @@ struct PlannedWeight {
 };
 
 /// Everything about a model that can be known from headers: nothing is read, copied or allocated
-/// on a device. The weights have no bytes yet, but steps, slots and sizes are final; whoever places
-/// weights writes residency and exec into them before the load.
+/// on a device. The weights have no bytes yet, but steps, slots and sizes are final; place() writes
+/// residency and exec into them before the load.
 struct ModelPlan {
     const Architecture* arch = nullptr;
     ModelConfig config;
@@ -34,14 +36,8 @@ struct ModelPlan {
     Slot logits;              // (logits, vocab)
     Slot taps;                // (tokens, tap_layers * dim), when taps were asked for
     StateSpec state;
-};
-
-/// What loading took, by residency. Filled by upload_weight, the only function that uploads.
-struct LoadStats {
-    uint64_t bytes[kResidencies] = {};
-    uint32_t tensors[kResidencies] = {};
-    uint64_t in_place_bytes = 0;  // of these: read from the mapped file, no copy made
-    uint64_t mirrored_bytes = 0;  // copies of small things for the CPU lane, not in `bytes`
+    Budget budget;  // as it was placed; a plan that was not is all on the device
+    Layout layout;
 };
 
 /// A model ready to run. Owns its weights; keeps the file mapped as long as weights view it.
@@ -61,8 +57,10 @@ struct LoadOptions {
 /// Errors  hf::Error naming file, tensor or key, the value found and the value needed
 ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& options);
 
-/// Uploads the weights of a plan, each where its residency says; when an upload fails, everything
-/// is given back.
+/// Uploads the weights of a plan in their order, each where its residency says. All or nothing:
+/// when an upload fails, what is there is given back in reverse order, and a retry may succeed.
+/// Errors  hf::Error when memory runs out; when the plan, what was loaded and what the device's
+///         allocator counts are not the same to the byte
 Model load_model(ModelPlan plan, Device& device, const Log& log);
 
 /// Both, with everything on the device.

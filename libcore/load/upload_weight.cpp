@@ -16,7 +16,7 @@ void count(LoadStats& stats, const Buffer& buffer) {
     const size_t residency = size_t(buffer.residency());
     stats.bytes[residency] += buffer.bytes();
     stats.tensors[residency] += 1;
-    if (buffer.in_place()) stats.in_place_bytes += buffer.bytes();
+    if (buffer.in_place()) stats.in_place[residency] += buffer.bytes();
 }
 
 Buffer upload_matrix(Device& device, LoadStats& stats, std::span<const std::byte> mapped,

@@ -27,16 +27,18 @@ Range rows_of_piece(const Step& step, uint32_t part, uint32_t parts) {
 
 }  // namespace
 
-/// A row is wanted as it was before AWQ scaled its columns and the format rotated it.
+/// A row is wanted as it was before AWQ scaled its columns and the format rotated it. A table in
+/// plain host memory is read by the host, whichever lane's arena it writes.
 void embed(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const Weight& w = *step.w;
-    const cpu::WeightView table = w.view(tokens.lane);
+    const Lane lane = w.residency == Residency::host_plain ? Lane::cpu : tokens.lane;
+    const cpu::WeightView table = w.view(lane);
     const size_t cols = w.shape.cols;
     const Range range = piece(tokens.count, part, parts);
     for (uint64_t t = range.begin; t < range.end; ++t) {
         float* row = tokens.row(step.out[0], t);
         decode_original(*w.codec, table, size_t(tokens.ids[t]), {row, cols});
-        if (w.awq_id) cpu::divide(row, w.awq_scale.values(tokens.lane), cols, row);
+        if (w.awq_id) cpu::divide(row, w.awq_scale.values(lane), cols, row);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "libcore/config/keys.h"
+#include "libcore/config/resolve.h"
 #include "tests/support/data.h"
 #include "tests/unit/config_support.h"
 
@@ -21,14 +22,19 @@ std::string flags_of(const Key& key) {
     return fmt::format("{}, {}", key.flag.substr(0, comma), key.flag.substr(comma + 1));
 }
 
+/// What stands in the table: a key without a flag has --set.
+std::string flag_column(const Key& key) {
+    return key.flag.empty() ? "" : fmt::format("`{}`", flags_of(key));
+}
+
 /// The part of hipfire.toml.example that lists the keys.
 std::string example_keys() {
     std::string out, group;
     for (const Key& key : config_keys()) {
         if (group != group_of(key)) out += fmt::format("\n[{}]\n", group = group_of(key));
-        out += fmt::format("# {}.\n# Takes {}. Also {} and {}.\n#{} = {}\n", key.meaning,
-                           accepted(key.value), flags_of(key), key.variable, name_of(key),
-                           toml_literal(key, key.preset));
+        out += fmt::format("# {}.\n# Takes {}. Also {}{}{}.\n#{} = {}\n", key.meaning,
+                           accepted(key.value), flags_of(key), key.flag.empty() ? "" : " and ",
+                           key.variable, name_of(key), toml_literal(key, key.preset));
     }
     return out;
 }
@@ -38,7 +44,7 @@ std::string documented_keys() {
     std::string out =
         "| key | flag | variable | default | takes | meaning |\n|---|---|---|---|---|---|\n";
     for (const Key& key : config_keys())
-        out += fmt::format("| `{}` | `{}` | `{}` | `{}` | {} | {} |\n", key.path, flags_of(key),
+        out += fmt::format("| `{}` | {} | `{}` | `{}` | {} | {} |\n", key.path, flag_column(key),
                            key.variable, key.preset, accepted(key.value), key.meaning);
     return out;
 }
@@ -53,20 +59,71 @@ size_t count_lines(const std::string& text, const std::string& start) {
 }  // namespace
 
 TEST_CASE("keys: paths, variables and flags are unique and follow from each other") {
+    const std::pair<std::string_view, std::string_view> historical[] = {
+        {"experimental.graph.forward", "HIPFIRE_GRAPH"},
+        {"speculation.mode", "HIPFIRE_SPECULATION"},
+        {"developer.cpu_exec_trace", "HIPFIRE_CPU_EXEC_TRACE"},
+    };
     std::set<std::string_view> seen;
     for (const Key& key : config_keys()) {
         CAPTURE(key.path);
         for (std::string_view name : {key.path, key.variable, key.flag})
-            CHECK(seen.insert(name).second);
+            CHECK((name.empty() || seen.insert(name).second));
         std::string variable = "HIPFIRE_";
         for (const char c : key.path.starts_with("memory.") ? name_of(key) : std::string(key.path))
             variable += c == '.' ? '_' : char(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+        for (const auto& [path, name] : historical)
+            if (path == key.path) variable = name;
         CHECK(key.variable == variable);
         CHECK(find_key(key.path) == &key);
         CHECK(!key.meaning.empty());
     }
     CHECK(find_key("memory") == nullptr);
     CHECK(find_key("") == nullptr);
+}
+
+TEST_CASE("keys: another name of a key stands for it in a file and as a variable, and counts less") {
+    for (const KeyAlias& alias : key_aliases()) {
+        CAPTURE(alias.path);
+        const Key* key = find_key(alias.of);
+        REQUIRE(key != nullptr);
+        CHECK(find_key(alias.path) == key);
+        const std::string text = good_texts(*key).back();
+        Config config;
+        CHECK(key->value.set(config, text));
+        CHECK(parse_toml("t", fmt::format("{} = {}", alias.path, toml_literal(*key, text)), "")
+                  .settings.at(0)
+                  .key == key);
+        Sources sources = empty_sources();
+        sources.environment = {{std::string(alias.variable), text}};
+        CHECK(resolve_config(sources, {}).config == config);
+        sources.environment.emplace_back(key->variable, key->preset);
+        CHECK(resolve_config(sources, {}).config == Config{});
+        sources.environment[0].second = "garbage";
+        CHECK(contains(usage_error([&] { resolve_config(sources, {}); }), alias.variable));
+    }
+}
+
+TEST_CASE("keys: a number of layers, all that fit, or nothing said") {
+    const struct {
+        const char* text;
+        bool is_taken;
+        std::optional<int32_t> budget;
+    } rows[] = {
+        {"unset", true, {}},       {"0", true, 0},        {"12", true, 12},
+        {"1000000", true, 1000000}, {"auto", true, kAutoLayers}, {"-1", true, kAutoLayers},
+        {"-2", false, {}},         {"abc", false, {}},    {"3.5", false, {}},
+        {"12x", false, {}},        {"1000001", false, {}}, {"", false, {}},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.text);
+        Config config;
+        CHECK(find_key("memory.gpu_layer_budget")->value.set(config, row.text) == row.is_taken);
+        CHECK(config.memory.gpu_layer_budget == row.budget);
+    }
+    Config config;
+    CHECK(find_key("memory.offload_exec")->value.set(config, "passback"));
+    CHECK(config.memory.offload_exec == "split");
 }
 
 TEST_CASE("keys: the built-in values are the fields' own") {

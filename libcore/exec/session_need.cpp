@@ -1,0 +1,26 @@
+#include "libcore/exec/session_need.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "libcore/base/error.h"
+
+namespace hf {
+
+StateLayout lay_out_session_state(const ModelPlan& plan, const SessionOptions& options) {
+    if (options.max_seq < 1 || options.max_seq > plan.config.max_positions)
+        throw Error(fmt::format("memory.max_seq = {}: {} takes 1 to {} tokens", options.max_seq,
+                                plan.file->path, plan.config.max_positions),
+                    Fault::usage);
+    return lay_out_state(plan.state, *options.kv, options.max_seq,
+                         std::min(options.max_seq, Session::kMaxTokens));
+}
+
+SessionNeed session_need(const ModelPlan& plan, const SessionOptions& options) {
+    const StateLayout state = lay_out_session_state(plan, options);
+    const ArenaLayout arena = lay_out_arena(plan.slots, state.max_pending, options.max_logits);
+    return {.device_bytes = state.bytes + arena.floats * sizeof(float), .host_bytes = 0};
+}
+
+}  // namespace hf

@@ -1,0 +1,35 @@
+#include "libcore/load/fit.h"
+
+#include <algorithm>
+
+#include "libcore/load/model.h"
+
+namespace hf {
+
+uint64_t device_slack(uint64_t total_bytes) {
+    constexpr uint64_t kMost = 256 << 20;
+    return std::min(total_bytes / 64, kMost);
+}
+
+DeviceNeed device_need(const ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
+                       const SessionNeed& session) {
+    const uint64_t in_place = info.in_place ? device_matrix_bytes(plan) : 0;
+    return {.weights = planned_totals(plan).bytes[size_t(Residency::device)] - in_place,
+            .session = session.device_bytes,
+            .slack = device_slack(memory.total),
+            .available = memory.free};
+}
+
+DeviceNeed place_within(ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
+                        const Budget& budget, const SessionNeed& session) {
+    const uint32_t layers = plan.config.n_layers;
+    const bool is_fixed = budget.layers == Budget::Layers::fixed;
+    uint32_t spilled = is_fixed ? spilled_layers(layers, budget.device_layers) : 0;
+    for (;; ++spilled) {
+        place(plan, info, budget, lay_out_layers(layers, spilled));
+        const DeviceNeed need = device_need(plan, info, memory, session);
+        if (is_fixed || info.in_place || need.fits() || spilled == layers) return need;
+    }
+}
+
+}  // namespace hf
