@@ -23,7 +23,7 @@ struct DeviceInfo {
     // What a placement must know.
     bool unified = false;      // one memory for device and host: spilling frees nothing
     bool can_map_host = true;  // reads host_mapped memory
-    bool in_place = false;     // matrices are read where the file is mapped, whatever their residency
+    bool in_place = false;  // matrices are read where the file is mapped, whatever their residency
     bool (*multiplies)(const Codec&) = [](const Codec&) { return true; };
 };
 

@@ -50,21 +50,23 @@ HostMemory::HostMemory(const DeviceOptions& options)
 
 void HostMemory::check_room(uint64_t bytes, Residency residency) const {
     if (residency == Residency::host_mapped && !can_map_host_)
-        throw Error("this device cannot read host memory; set memory.gpu_layer_budget to all layers");
+        throw Error(
+            "this device cannot read host memory; set memory.gpu_layer_budget to all layers");
     if (residency != Residency::device || !limit_) return;
     const uint64_t free = *limit_ - device_bytes_;
     if (bytes > free)
-        throw Error(fmt::format("out of device memory: {} bytes wanted, {} of {} free; lower "
-                                "memory.gpu_layer_budget or memory.max_seq",
-                                bytes, free, *limit_));
+        throw Error(
+            fmt::format("out of device memory: {} bytes wanted, {} of {} free; lower "
+                        "memory.gpu_layer_budget or memory.max_seq",
+                        bytes, free, *limit_));
 }
 
 Buffer HostMemory::allocate(uint64_t bytes, Residency residency) {
     HF_ASSERT(bytes > 0);
     allocations_ += 1;
     if (allocations_ == faults_.fail_allocation)
-        throw Error(fmt::format("allocation {} of {} bytes fails, as was asked for", allocations_,
-                                bytes));
+        throw Error(
+            fmt::format("allocation {} of {} bytes fails, as was asked for", allocations_, bytes));
     check_room(bytes, residency);
     const uint64_t slack = residency == Residency::host_mapped ? kHostSlack : 0;
     const auto whole = checked_add(bytes, slack);
