@@ -62,19 +62,19 @@ void check_accounts(const Model& model, const MemoryUse& before, const MemoryUse
     const WeightTotals planned = planned_totals(model);
     const LoadStats& loaded = model.stats;
     if (planned != loaded)
-        throw Error(fmt::format("{}: the plan has bytes {}, {} mirrored, but {}, {} mirrored were "
-                                "loaded; please report this",
-                                model.file->path, by_residency(planned.bytes),
-                                planned.mirrored_bytes, by_residency(loaded.bytes),
-                                loaded.mirrored_bytes));
+        throw Error(
+            fmt::format("{}: the plan has bytes {}, {} mirrored, but {}, {} mirrored were "
+                        "loaded; please report this",
+                        model.file->path, by_residency(planned.bytes), planned.mirrored_bytes,
+                        by_residency(loaded.bytes), loaded.mirrored_bytes));
     const MemoryUse expected = expected_use(loaded);
     MemoryUse taken;
     for (size_t r = 0; r < kResidencies; ++r) taken.bytes[r] = after.bytes[r] - before.bytes[r];
     if (!std::ranges::equal(expected.bytes, taken.bytes))
-        throw Error(fmt::format("{}: bytes {} were loaded, but the device counts {}; please report "
-                                "this",
-                                model.file->path, by_residency(expected.bytes),
-                                by_residency(taken.bytes)));
+        throw Error(
+            fmt::format("{}: bytes {} were loaded, but the device counts {}; please report "
+                        "this",
+                        model.file->path, by_residency(expected.bytes), by_residency(taken.bytes)));
 }
 
 uint64_t sum(const uint64_t (&bytes)[kResidencies]) {

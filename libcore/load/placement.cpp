@@ -81,9 +81,9 @@ struct Placer {
         }
         std::unordered_set<const Weight*> read;
         for (const Step& step : plan.steps) {
-            const bool is_beside =
-                cpu_layers.contains(step.layer) && row_of(step.op).place == Place::floating &&
-                (budget.spill == Spill::layers || of_ffn.contains(step.w));
+            const bool is_beside = cpu_layers.contains(step.layer) &&
+                                   row_of(step.op).place == Place::floating &&
+                                   (budget.spill == Spill::layers || of_ffn.contains(step.w));
             if (is_beside) read.insert({step.w, step.aux});
         }
         for (const PlannedWeight& p : plan.weights)
@@ -106,8 +106,8 @@ std::string split_line(uint32_t layers, uint32_t spilled, Spill spill) {
 }  // namespace
 
 uint32_t Layout::spilled() const {
-    return uint32_t(std::ranges::count_if(layer_residency,
-                                          [](Residency r) { return r != Residency::device; }));
+    return uint32_t(
+        std::ranges::count_if(layer_residency, [](Residency r) { return r != Residency::device; }));
 }
 
 Layout lay_out_layers(uint32_t layers, uint32_t spilled) {
@@ -119,19 +119,21 @@ Layout lay_out_layers(uint32_t layers, uint32_t spilled) {
 
 void check_layout(const Layout& layout, uint32_t layers, uint32_t devices) {
     if (layout.output_device >= devices)
-        throw Error(fmt::format("the output is placed on device {}, but there are {} (0 is the "
-                                "first)",
-                                layout.output_device, devices));
+        throw Error(
+            fmt::format("the output is placed on device {}, but there are {} (0 is the "
+                        "first)",
+                        layout.output_device, devices));
     if (layout.layer_device.size() != layers || layout.layer_residency.size() != layers)
-        throw Error(fmt::format("a layout has {} devices and {} residencies for the {} layers of "
-                                "the model",
-                                layout.layer_device.size(), layout.layer_residency.size(),
-                                layers));
+        throw Error(
+            fmt::format("a layout has {} devices and {} residencies for the {} layers of "
+                        "the model",
+                        layout.layer_device.size(), layout.layer_residency.size(), layers));
     for (uint32_t layer = 0; layer < layers; ++layer)
         if (layout.layer_device[layer] >= devices)
-            throw Error(fmt::format("layer {} is placed on device {}, but there are {} (0 is the "
-                                    "first)",
-                                    layer, layout.layer_device[layer], devices));
+            throw Error(
+                fmt::format("layer {} is placed on device {}, but there are {} (0 is the "
+                            "first)",
+                            layer, layout.layer_device[layer], devices));
 }
 
 void place(ModelPlan& plan, const DeviceInfo& info, const Budget& budget, const Layout& layout) {
@@ -170,14 +172,14 @@ Coverage coverage(const ModelPlan& plan) {
 }
 
 std::string coverage_line(const Coverage& c) {
-    return fmt::format("cpu exec: {}/{} spilled layers fully covered; uncovered quants: {}{}",
-                       c.covered, c.spilled,
-                       c.uncovered_formats.empty()
-                           ? "none"
-                           : fmt::format("{}", fmt::join(c.uncovered_formats, ", ")),
-                       c.generic_formats.empty() ? ""
-                                                 : fmt::format("; decoded row by row: {}",
-                                                               fmt::join(c.generic_formats, ", ")));
+    return fmt::format(
+        "cpu exec: {}/{} spilled layers fully covered; uncovered quants: {}{}", c.covered,
+        c.spilled,
+        c.uncovered_formats.empty() ? "none"
+                                    : fmt::format("{}", fmt::join(c.uncovered_formats, ", ")),
+        c.generic_formats.empty()
+            ? ""
+            : fmt::format("; decoded row by row: {}", fmt::join(c.generic_formats, ", ")));
 }
 
 std::vector<std::string> split_lines(uint32_t layers, uint32_t spilled, const Budget& budget) {
@@ -185,9 +187,10 @@ std::vector<std::string> split_lines(uint32_t layers, uint32_t spilled, const Bu
     switch (budget.layers) {
         case Budget::Layers::unset:
             if (spilled == 0) return {};
-            return {"  partial offload: not everything fits, so as many layers stay as do "
-                    "(memory.gpu_layer_budget = auto)",
-                    line};
+            return {
+                "  partial offload: not everything fits, so as many layers stay as do "
+                "(memory.gpu_layer_budget = auto)",
+                line};
         case Budget::Layers::automatic:
             return {fmt::format("  partial offload: auto keeps {} of {} layers", layers - spilled,
                                 layers),
@@ -196,9 +199,10 @@ std::vector<std::string> split_lines(uint32_t layers, uint32_t spilled, const Bu
             break;
     }
     if (budget.device_layers > layers)
-        return {fmt::format("  partial offload: {} layers asked for, more than the {} of this "
-                            "model; everything stays on the device",
-                            budget.device_layers, layers)};
+        return {
+            fmt::format("  partial offload: {} layers asked for, more than the {} of this "
+                        "model; everything stays on the device",
+                        budget.device_layers, layers)};
     return {line};
 }
 

@@ -46,8 +46,8 @@ bool is_covered(const Codec& codec);
 
 /// What the CPU lane finds in the spilled layers, from what the weights say.
 struct Coverage {
-    uint32_t spilled = 0, covered = 0;               // layers; covered: every matrix that left
-    uint32_t uncovered_tensors = 0;                  // of spilled layers, multiplied by the device
+    uint32_t spilled = 0, covered = 0;                // layers; covered: every matrix that left
+    uint32_t uncovered_tensors = 0;                   // of spilled layers, multiplied by the device
     std::vector<std::string_view> uncovered_formats;  // by name
     std::vector<std::string_view> generic_formats;    // without a dot: decoded row by row
 };
