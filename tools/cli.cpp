@@ -103,15 +103,14 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
         const auto set = [=](const std::string& text) {
             add_setting({std::string(key.path), text, long_name(key.flag)});
         };
-        CLI::Option* option =
-            is_switch(key)
-                ? app.add_flag_function(
-                      std::string(key.flag),
-                      [=](int64_t times) { set(times > 0 ? "true" : "false"); },
-                      std::string(key.meaning))
-                : app.add_option_function<std::string>(std::string(key.flag), set,
-                                                       meaning_with_words(key))
-                      ->type_name(kPlaceholders[size_t(key.value.kind)]);
+        CLI::Option* option = is_switch(key)
+                                  ? app.add_flag_function(
+                                        std::string(key.flag),
+                                        [=](int64_t times) { set(times > 0 ? "true" : "false"); },
+                                        std::string(key.meaning))
+                                  : app.add_option_function<std::string>(std::string(key.flag), set,
+                                                                         meaning_with_words(key))
+                                        ->type_name(kPlaceholders[size_t(key.value.kind)]);
         option->trigger_on_parse()->group(kSettings);
     }
     app.add_option_function<std::string>(
@@ -151,7 +150,8 @@ std::vector<std::string> without_empty(int argc, const char* const* argv) {
         }
         const std::string_view flag = word.substr(0, word.size() - 1);
         const auto names = [&](const Key& key) {
-            return fmt::format(",{},", key.flag).find(fmt::format(",{},", flag)) != std::string::npos;
+            return fmt::format(",{},", key.flag).find(fmt::format(",{},", flag)) !=
+                   std::string::npos;
         };
         if (std::ranges::none_of(config_keys(), names))
             throw Error(fmt::format("flag {}: the value is empty", flag), Fault::usage);

@@ -16,15 +16,16 @@ std::string_view activations_name(cpu::Activations activations) {
 
 }  // namespace
 
-DeviceOptions device_options(const CpuConfig& config) {
+DeviceOptions device_options(const Config& config) {
     DeviceOptions options;
-    options.threads = config.threads;
+    options.threads = config.cpu.threads;
     options.level =
-        config.isa == "auto" ? cpu::detect_level() : cpu::parse_level(config.isa).value();
+        config.cpu.isa == "auto" ? cpu::detect_level() : cpu::parse_level(config.cpu.isa).value();
     if (!cpu::cpu_has(options.level))
-        throw Error(fmt::format("cpu.isa = {}: this CPU has {} at most", config.isa,
+        throw Error(fmt::format("cpu.isa = {}: this CPU has {} at most", config.cpu.isa,
                                 cpu::name(cpu::detect_level())),
                     Fault::usage);
+    if (config.device.vram_mb) options.vram_bytes = uint64_t(*config.device.vram_mb) << 20;
     return options;
 }
 

@@ -11,7 +11,7 @@
 namespace hf {
 
 /// Errors  hf::Error(usage) for an instruction level that this CPU lacks
-DeviceOptions device_options(const CpuConfig& config);
+DeviceOptions device_options(const Config& config);
 
 /// "CPU NAME, 2 threads, f32/avx2"
 std::string device_text(const DeviceInfo& info);

@@ -12,6 +12,7 @@
 #include "cpuexec/topology.h"
 #include "libcore/base/error.h"
 #include "libcore/run/hash.h"
+#include "libcore/run/load_placed.h"
 #include "libcore/run/open_tokenizer.h"
 #include "libcore/run/perplexity.h"
 #include "tools/crosscheck_output.h"
@@ -96,8 +97,8 @@ struct Checker {
         if (!tokenizer)
             throw Error(file->path + " has no tokenizer, so it cannot read text", Fault::refused);
         const std::vector<int32_t> text = read_tokens(flags, *tokenizer);
-        const auto device = open_device(config.device.kind, device_options(config.cpu));
-        const Model model = load_model(file, *device, {}, log);
+        const auto device = open_device(config.device.kind, device_options(config));
+        const Model model = load_placed(file, *device, config, Session::kMaxTokens, log);
         const uint32_t context = context_size(config.memory.max_seq, model.config.max_positions);
         Session session(model, *device,
                         {context, kv_type_by_name(config.memory.kv_cache), Session::kMaxTokens});

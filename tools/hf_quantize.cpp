@@ -60,7 +60,7 @@ int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     Policy policy{&format_by_name(flags.format), {}};
     for (const std::string& keep : flags.keep) policy.keep.push_back(parse_keep(keep));
     const SourceModel model = open_source(flags, config, log);
-    const DeviceOptions options = device_options(config.cpu);
+    const DeviceOptions options = device_options(config);
 
     QuantizeFacts facts{
         .source = model.label, .output = flags.arguments.back(), .format = policy.format->name};

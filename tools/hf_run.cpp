@@ -13,6 +13,7 @@
 #include "libcore/run/find_model.h"
 #include "libcore/run/generate.h"
 #include "libcore/run/hash.h"
+#include "libcore/run/load_placed.h"
 #include "libcore/run/model_defaults.h"
 #include "libcore/run/npy.h"
 #include "libcore/run/open_tokenizer.h"
@@ -146,10 +147,10 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
 
     const Request request = open_request(flags, config.run, std::move(text), log);
     StepProfile profile;
-    DeviceOptions options = device_options(config.cpu);
+    DeviceOptions options = device_options(config);
     if (flags.is_profiled) options.profile = &profile;
     const auto device = open_device(config.device.kind, options);
-    const Model model = load_model(request.file, *device, {}, log);
+    const Model model = load_placed(request.file, *device, config, 1, log);
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, {facts.max_seq, kv_type_by_name(facts.kv_cache), 1});
     check_prompt(request.prompt, session);

@@ -82,7 +82,8 @@ TEST_CASE("keys: paths, variables and flags are unique and follow from each othe
     CHECK(find_key("") == nullptr);
 }
 
-TEST_CASE("keys: another name of a key stands for it in a file and as a variable, and counts less") {
+TEST_CASE(
+    "keys: another name of a key stands for it in a file and as a variable, and counts less") {
     for (const KeyAlias& alias : key_aliases()) {
         CAPTURE(alias.path);
         const Key* key = find_key(alias.of);
@@ -110,10 +111,18 @@ TEST_CASE("keys: a number of layers, all that fit, or nothing said") {
         bool is_taken;
         std::optional<int32_t> budget;
     } rows[] = {
-        {"unset", true, {}},       {"0", true, 0},        {"12", true, 12},
-        {"1000000", true, 1000000}, {"auto", true, kAutoLayers}, {"-1", true, kAutoLayers},
-        {"-2", false, {}},         {"abc", false, {}},    {"3.5", false, {}},
-        {"12x", false, {}},        {"1000001", false, {}}, {"", false, {}},
+        {"unset", true, {}},
+        {"0", true, 0},
+        {"12", true, 12},
+        {"1000000", true, 1000000},
+        {"auto", true, kAutoLayers},
+        {"-1", true, kAutoLayers},
+        {"-2", false, {}},
+        {"abc", false, {}},
+        {"3.5", false, {}},
+        {"12x", false, {}},
+        {"1000001", false, {}},
+        {"", false, {}},
     };
     for (const auto& row : rows) {
         CAPTURE(row.text);
