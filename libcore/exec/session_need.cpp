@@ -19,8 +19,11 @@ StateLayout lay_out_session_state(const ModelPlan& plan, const SessionOptions& o
 
 SessionNeed session_need(const ModelPlan& plan, const SessionOptions& options) {
     const StateLayout state = lay_out_session_state(plan, options);
-    const ArenaLayout arena = lay_out_arena(plan.slots, state.max_pending, options.max_logits);
-    return {.device_bytes = state.bytes + arena.floats * sizeof(float), .host_bytes = 0};
+    const ArenaLayout layout = lay_out_arena(plan.slots, state.max_pending, options.max_logits);
+    const uint64_t arena = layout.floats * sizeof(float);
+    const bool has_cpu_lane = std::ranges::any_of(
+        plan.weights, [](const PlannedWeight& w) { return w.weight->exec != Exec::device; });
+    return {.device_bytes = state.bytes + arena, .host_bytes = has_cpu_lane ? arena : 0};
 }
 
 }  // namespace hf

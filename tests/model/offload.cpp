@@ -28,7 +28,7 @@ std::vector<std::string> fixture_models() {
 }
 
 /// Every lane reads only what it was sent: all else is NaN.
-Setup poisoned(const Spill& spill = {}) {
+Setup poisoned(const HandPlacement& spill = {}) {
     Setup setup;
     setup.max_seq = 128;
     setup.threads = 1;
@@ -63,10 +63,10 @@ TEST_CASE("offload: any budget, exec and kind of spill gives the bits of the res
         for (const Exec exec : {Exec::device, Exec::cpu, Exec::split})
             for (const bool ffn_only : {false, true})
                 for (uint32_t layers = 0; layers <= layers_of(folder); ++layers) {
-                    const Spill spill = {.layers = layers,
-                                         .exec = exec,
-                                         .ffn_only = ffn_only,
-                                         .host_embedding = layers % 2 == 1};
+                    const HandPlacement spill = {.layers = layers,
+                                                 .exec = exec,
+                                                 .ffn_only = ffn_only,
+                                                 .host_embedding = layers % 2 == 1};
                     CAPTURE(folder);
                     CAPTURE(text(spill));
                     Loaded m(folder, poisoned(spill));
@@ -92,10 +92,10 @@ TEST_CASE("offload: crossings of a token, by mode") {
         for (const auto& mode : modes)
             for (const bool host_embedding : {false, true})
                 for (uint32_t layers = 1; layers <= layers_of(folder); ++layers) {
-                    const Spill spill = {.layers = layers,
-                                         .exec = mode.exec,
-                                         .ffn_only = mode.ffn_only,
-                                         .host_embedding = host_embedding};
+                    const HandPlacement spill = {.layers = layers,
+                                                 .exec = mode.exec,
+                                                 .ffn_only = mode.ffn_only,
+                                                 .host_embedding = host_embedding};
                     CAPTURE(folder);
                     CAPTURE(text(spill));
                     Loaded m(folder, poisoned(spill));
@@ -120,7 +120,7 @@ TEST_CASE("offload: crossings of a token, by mode") {
 TEST_CASE("offload: prompts read spilled weights over the link, others where exec says") {
     const std::string folder = data_path("models/tiny_qwen35_a");
     for (const Residency residency : {Residency::host_mapped, Residency::host_plain}) {
-        const Spill spill = {.layers = 3, .exec = Exec::cpu, .residency = residency};
+        const HandPlacement spill = {.layers = 3, .exec = Exec::cpu, .residency = residency};
         Loaded m(folder, poisoned(spill));
         CHECK(m.session.plan(TokenClass::one).has_steps_on(Lane::cpu));
         CHECK(m.session.plan(TokenClass::few).has_steps_on(Lane::cpu));
@@ -211,7 +211,7 @@ TEST_CASE("offload: without any one of its copies a plan gives other logits, or 
     for (const std::string& folder : fixture_models())
         for (const Exec exec : {Exec::cpu, Exec::split})
             for (const uint32_t tokens : {1u, 3u}) {
-                const Spill spill = {.layers = 2, .exec = exec, .host_embedding = true};
+                const HandPlacement spill = {.layers = 2, .exec = exec, .host_embedding = true};
                 CAPTURE(folder);
                 CAPTURE(text(spill));
                 const std::vector<int32_t> ids = {5, 7, 11};

@@ -8,7 +8,7 @@
 
 namespace hf::test {
 
-struct Spill {
+struct HandPlacement {
     uint32_t layers = 0;  // the first ones
     Exec exec = Exec::device;
     bool ffn_only = false;
@@ -17,7 +17,7 @@ struct Spill {
     Residency residency = Residency::host_mapped;
 };
 
-inline std::string text(const Spill& s) {
+inline std::string text(const HandPlacement& s) {
     const char* const execs[] = {"pcie", "cpu", "split"};
     return std::to_string(s.layers) + " layers" + (s.ffn_only ? " (ffn), " : ", ") +
            execs[size_t(s.exec)] + (s.host_embedding ? ", embedding on the host" : "");
@@ -27,7 +27,7 @@ inline bool is_ffn(Role role) {
     return role == Role::ffn_gate || role == Role::ffn_up || role == Role::ffn_down;
 }
 
-inline void spill_matrix(Weight& w, const Spill& s) {
+inline void spill_matrix(Weight& w, const HandPlacement& s) {
     w.residency = s.residency;
     w.exec = s.exec;
     w.is_mirrored = s.exec != Exec::device;  // its scale and levels
@@ -39,7 +39,7 @@ inline void spill_matrix(Weight& w, const Spill& s) {
         w.split_row = std::clamp<uint64_t>(uint64_t(double(rows) * s.share) / 8 * 8, 8, rows - 8);
 }
 
-inline void place(ModelPlan& plan, const Spill& s) {
+inline void place(ModelPlan& plan, const HandPlacement& s) {
     for (PlannedWeight& planned : plan.weights) {
         Weight& w = *planned.weight;
         const TensorRow& row = *planned.source.row;
