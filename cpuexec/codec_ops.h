@@ -25,17 +25,26 @@ struct WeightView {
     const std::byte* sidecar;  // a codebook or second region of the whole matrix, or null
 };
 
-/// Prepared activations: `count` columns. For Activations::f32 these are plain vectors (cols).
+/// Prepared activations: `count` columns. For Activations::f32 these are plain vectors (cols), else
+/// what prepare() of activations.h wrote (prepared_floats() words of the size of a float).
 struct Columns {
-    const float* f32;  // column t starts at f32 + t * stride
-    size_t stride;     // floats
+    const float* data;  // column t starts at data + t * stride
+    size_t stride;      // floats
     size_t count;
 };
 
-/// What the integer preparations of a format need; read by nobody while only f32 dots exist.
+/// How the integer dots of a format want activations; activations.h has the layout. Formats with
+/// equal ones share what was prepared.
 struct Prepare {
-    uint16_t group;  // activations per scale: 32 or 128; 0: f32 only
-    bool offsets;    // the format has a zero or a minimum, so sums per group are kept
+    uint16_t group = 0;  // activations that share a scale: 32 or 128; 0: f32 only
+    uint16_t term = 0;   // weights that share a scale, and so one integer sum: 16, 32, 64 or 128
+    uint8_t ways = 1;    // order of codes: position 64 w + b of 64 * ways columns holds column
+    uint8_t chunk = 64;  // (b / chunk) * chunk * ways + w * chunk + b % chunk
+    int16_t offset = 0;  // what all codes are less as they are unpacked
+    bool zeros = false;  // the format has a zero or a minimum
+
+    constexpr bool has_integers() const { return group != 0; }
+    bool operator==(const Prepare&) const = default;
 };
 
 /// Writes row `row` of W as float32 (cols). This is the definition of a format: an unfused
@@ -43,8 +52,13 @@ struct Prepare {
 using DecodeRow = void (*)(const WeightView& W, size_t row, float* out);
 
 /// Rows [r0, r1) of W times all columns of X: y[t * y_stride + r - r0] = dot(W[r], X[t]).
-/// Order (f32): element i of a row goes to lane i % 8 by fma, lanes are folded by fold8(); the
-/// same bits at every level, for one column or many.
+/// Order, the same bits at every level, for one column or many; only NaN payloads may differ:
+/// f32       element i of a row goes to lane i % 8 by fma, lanes are folded by fold8()
+/// i16, int8 term g is the exact sum I of (code - offset) * q over weights with one scale s (and
+///           zero z); d and q are activations.h's, S the sum of q. Term by term, a lane of four:
+///               if the format has zeros: a[g % 4] = fma(z, d * float(S), a[g % 4])
+///               a[g % 4] = fma(float(I), s * d, a[g % 4])
+///           and at the end (a[0] + a[2]) + (a[1] + a[3]).
 using Dot = void (*)(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
                      size_t y_stride);
 
@@ -53,8 +67,13 @@ struct CpuOps {
     Prepare prepare;
     DecodeRow decode_row;
     std::array<std::array<Dot, kActivations>, kLevels> dot;
-    bool f32_only;  // integers make no sense for this format
 };
+
+/// What the format is multiplied with where `wanted` is asked for: integers, if it has more than
+/// the plain dot of them, else f32. Does not depend on the level, and so no result does.
+inline Activations pick_activations(const CpuOps& ops, Activations wanted) {
+    return ops.dot[size_t(Level::avx2)][size_t(wanted)] ? wanted : Activations::f32;
+}
 
 /// The dot of the highest level at or below `level`; null when the format has none.
 inline Dot pick_dot(const CpuOps& ops, Level level, Activations activations) {

@@ -1,15 +1,34 @@
 // What vector code of several files shares: target attributes, unrolling, loads, the lane fold.
 #pragma once
 
+#if defined(__GNUC__) && !defined(__clang__)  // GCC 12 warns of its own undefined vectors (105593)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#include <immintrin.h>
+#endif
 
 #include <cstddef>
 #include <cstring>
 
 /// The program is built for the plain machine; functions that use more carry these, and so do the
-/// helpers that they call. A lambda does not inherit them: use functions.
-#define HF_AVX2 __attribute__((target("avx2,fma,f16c")))
-#define HF_AVX2_INLINE __attribute__((target("avx2,fma,f16c"), always_inline)) inline
+/// helpers that they call. A lambda does not inherit them: use functions. Their names say the level
+/// (scripts/check-levels.sh looks at the machine code).
+#define HF_TARGET_AVX2 "avx2,fma,f16c"
+#define HF_TARGET_AVXVNNI HF_TARGET_AVX2 ",avxvnni"
+#define HF_TARGET_AVX512 HF_TARGET_AVX2 ",avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni"
+#define HF_AVX2 __attribute__((target(HF_TARGET_AVX2)))
+#define HF_AVX2_INLINE __attribute__((target(HF_TARGET_AVX2), always_inline)) inline
+#define HF_AVXVNNI __attribute__((target(HF_TARGET_AVXVNNI)))
+#define HF_AVXVNNI_INLINE __attribute__((target(HF_TARGET_AVXVNNI), always_inline)) inline
+#define HF_AVX512 __attribute__((target(HF_TARGET_AVX512)))
+#define HF_AVX512_INLINE __attribute__((target(HF_TARGET_AVX512), always_inline)) inline
+
+/// Plain code that is compiled as part of its callers, for the instructions of those.
+#define HF_INLINE __attribute__((always_inline)) inline
 
 /// Unrolls the next loop completely, so that an array of accumulators lives in registers.
 #ifdef __clang__

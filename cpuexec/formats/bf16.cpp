@@ -19,6 +19,6 @@ struct Bf16Decoder {
 
 }  // namespace
 
-constinit const CpuOps bf16 = step_ops<Bf16Decoder>({.group = 0, .offsets = false});
+constinit const CpuOps bf16 = step_ops<Bf16Decoder>();
 
 }  // namespace hf::cpu

@@ -6,6 +6,8 @@
 //     F::decode<P>(block, out)            writes them: the definition of the format
 // or, when more than the block is needed (a row's header, a sidecar), a row instead:
 //     F::stretch<P>(W, row, first, n, out)   as a Stretch
+// and, unless it is for f32 only, how it wants integers:
+//     F::prepare                          a Prepare; all terms begin in their own codes.h call
 #pragma once
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include "cpuexec/float16.h"
 #include "cpuexec/formats/codes.h"
 #include "cpuexec/formats/dot_f32.h"
+#include "cpuexec/formats/dot_terms.h"
 
 namespace hf::cpu {
 
@@ -28,7 +31,9 @@ HF_INLINE void decode_blocks(const std::byte* blocks, size_t n, float* out) {
     const size_t whole = n / F::weights, rest = n % F::weights;
     for (size_t b = 0; b < whole; ++b)
         F::template decode<P>(block_at<Block>(blocks, b), out + b * F::weights);
-    if (rest) {
+    if constexpr (std::is_same_v<P, Terms>) {
+        if (rest) F::template decode<P>(block_at<Block>(blocks, whole), out + whole * F::weights);
+    } else if (rest) {
         float last[F::weights];
         F::template decode<P>(block_at<Block>(blocks, whole), last);
         std::copy_n(last, rest, out + whole * F::weights);
@@ -54,10 +59,41 @@ HF_AVX2 void stretch_avx2(const WeightView& W, size_t row, size_t first, size_t 
     decode_stretch<F, Avx2>(W, row, first, n, out);
 }
 
+template <class F>
+void stretch_terms(const WeightView& W, size_t row, size_t first, size_t n, float* out) {
+    decode_stretch<F, Terms>(W, row, first, n, out);
+}
+
+/// A format that is for f32 only, or that wants integers too.
+template <class F>
+concept HasIntegers = requires {
+    F::prepare;
+};
+
+/// The plain integer dot of a format, for one kind of activations.
+template <class F, Activations a>
+void dot_terms(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
+               size_t y_stride) {
+    dot_terms_scalar(stretch_terms<F>, F::prepare, a, W, r0, r1, X, y, y_stride);
+}
+
+/// Adds the plain integer dots to a format's functions.
+template <HasIntegers F>
+constexpr CpuOps with_terms(CpuOps ops) {
+    ops.prepare = F::prepare;
+    ops.dot[size_t(Level::scalar)][size_t(Activations::i16)] = dot_terms<F, Activations::i16>;
+    ops.dot[size_t(Level::scalar)][size_t(Activations::int8)] = dot_terms<F, Activations::int8>;
+    return ops;
+}
+
 /// The functions of a format that is described in blocks or rows.
 template <class F>
-constexpr CpuOps block_ops(Prepare prepare) {
-    return f32_ops<stretch_plain<F>, stretch_avx2<F>>(prepare);
+constexpr CpuOps block_ops() {
+    const CpuOps ops = f32_ops<stretch_plain<F>, stretch_avx2<F>>();
+    if constexpr (HasIntegers<F>)
+        return with_terms<F>(ops);
+    else
+        return ops;
 }
 
 }  // namespace hf::cpu

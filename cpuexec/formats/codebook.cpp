@@ -57,15 +57,13 @@ struct AffineV2Levels {
     }
 };
 
-constexpr Prepare kF32Only = {.group = 0, .offsets = false};
-
 }  // namespace
 
-constinit const CpuOps lloyd2 = block_ops<Lloyd<2>>(kF32Only);
-constinit const CpuOps lloyd3 = block_ops<Lloyd<3>>(kF32Only);
-constinit const CpuOps lloyd4 = block_ops<Lloyd<4>>(kF32Only);
-constinit const CpuOps gl2 = block_ops<Gl<2>>(kF32Only);
-constinit const CpuOps gl3 = block_ops<Gl<3>>(kF32Only);
-constinit const CpuOps affine4_v2_levels = block_ops<AffineV2Levels>(kF32Only);
+constinit const CpuOps lloyd2 = block_ops<Lloyd<2>>();
+constinit const CpuOps lloyd3 = block_ops<Lloyd<3>>();
+constinit const CpuOps lloyd4 = block_ops<Lloyd<4>>();
+constinit const CpuOps gl2 = block_ops<Gl<2>>();
+constinit const CpuOps gl3 = block_ops<Gl<3>>();
+constinit const CpuOps affine4_v2_levels = block_ops<AffineV2Levels>();
 
 }  // namespace hf::cpu

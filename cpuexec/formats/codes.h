@@ -1,11 +1,13 @@
-// How packed codes become floats, plainly and in AVX2 with the same bits.
+// How packed codes become floats, plainly and in AVX2 with the same bits; or the integers and the
+// scales of which these floats are made.
 //
-// A format's decoder is written once over `Plain` or `Avx2`. Both have, for n codes q:
+// A format's decoder is written once over `Plain`, `Avx2` or `Terms`. They have, for n codes q:
 //     affine<width>(codes, n, scale, zero, out)        out[i] = scale * q[i] + zero
 //     lookup<width>(codes, n, levels, scale, out)      out[i] = scale * levels[q[i]]
 //     lookup_halves(nibbles, n, levels, scale, out)    the same, nibbles in halves
 //     affine_bytes(bits, n, offset, scale, zero, out)  out[i] = scale * (q[i] - offset) + zero
 //     affine_bytes(low, high, n, ...)                  the same, q[i] the sum of two fields
+//     signed_bytes(q, n, scale, out)                   out[i] = scale * q[i]
 // Nothing is fused. A zero of kNone adds nothing, not even to the sign of a zero; a scale of 1
 // changes nothing. The first two read a bit stream that starts with a byte. n is a multiple of 8
 // (halves: 16), and nothing is read but the bytes of those n codes.
@@ -16,9 +18,6 @@
 #include <type_traits>
 
 #include "cpuexec/simd.h"
-
-/// Decoders are compiled as part of their callers, for the instructions of those.
-#define HF_INLINE __attribute__((always_inline)) inline
 
 namespace hf::cpu {
 
@@ -71,6 +70,58 @@ struct Plain {
                              float zero, float* out) {
         for (size_t i = 0; i < n; ++i)
             out[i] = scale * float(field(low, i) + field(high, i) - offset) + zero;
+    }
+    HF_INLINE static void signed_bytes(const int8_t* q, size_t n, float scale,
+                                       float* __restrict out) {
+        for (size_t i = 0; i < n; ++i) out[i] = scale * float(q[i]);
+    }
+};
+
+/// Leaves what a weight is made of in three planes: the integer at out[i], scale and zero of its
+/// term at out[i + kTermPlane] and out[i + 2 * kTermPlane]. For formats with integer dots.
+inline constexpr size_t kTermPlane = 1024 + 256;  // a chunk, or more where a row ends in a group
+struct Terms {
+    static void set(float q, float scale, float zero, float* out) {
+        out[0] = q;
+        out[kTermPlane] = scale;
+        out[2 * kTermPlane] = zero;
+    }
+    template <unsigned width>
+    static void affine(const uint8_t* codes, size_t n, float scale, float zero, float* out) {
+        for (size_t i = 0; i < n; ++i) set(float(code<width>(codes, i)), scale, zero, out + i);
+    }
+    /// 2 where levels have halves, else 1: how many times larger the integers are.
+    static float unit(const Levels& levels) {
+        for (float level : levels)
+            if (level != float(int(level))) return 2;
+        return 1;
+    }
+    template <unsigned width>
+    static void lookup(const uint8_t* codes, size_t n, const Levels& levels, float scale,
+                       float* out) {
+        const float times = unit(levels);
+        for (size_t i = 0; i < n; ++i)
+            set(levels[code<width>(codes, i)] * times, scale / times, kNone, out + i);
+    }
+    static void lookup_halves(const uint8_t* nibbles, size_t n, const Levels& levels, float scale,
+                              float* out) {
+        const float times = unit(levels);
+        for (size_t i = 0; i < n / 2; ++i) {
+            set(levels[nibbles[i] & 15] * times, scale / times, kNone, out + i);
+            set(levels[nibbles[i] >> 4] * times, scale / times, kNone, out + i + n / 2);
+        }
+    }
+    static void affine_bytes(const Field& bits, size_t n, int offset, float scale, float zero,
+                             float* out) {
+        for (size_t i = 0; i < n; ++i) set(float(field(bits, i) - offset), scale, zero, out + i);
+    }
+    static void affine_bytes(const Field& low, const Field& high, size_t n, int offset, float scale,
+                             float zero, float* out) {
+        for (size_t i = 0; i < n; ++i)
+            set(float(field(low, i) + field(high, i) - offset), scale, zero, out + i);
+    }
+    static void signed_bytes(const int8_t* q, size_t n, float scale, float* out) {
+        for (size_t i = 0; i < n; ++i) set(float(q[i]), scale, kNone, out + i);
     }
 };
 
@@ -186,6 +237,13 @@ struct Avx2 {
         for (size_t i = 0; i < n; i += 8) {
             const __m256i q = _mm256_add_epi32(eight_fields(low, i), eight_fields(high, i));
             store_affine(_mm256_sub_epi32(q, offsets), scale, zero, out + i);
+        }
+    }
+    HF_AVX2 static void signed_bytes(const int8_t* q, size_t n, float scale, float* out) {
+        for (size_t i = 0; i < n; i += 8) {
+            const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(q + i));
+            const __m256 values = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+            _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_set1_ps(scale), values));
         }
     }
 };

@@ -22,7 +22,7 @@ void add_chunk_scalar(const float* weights, size_t n, const float* x, size_t str
 /// What a chunk of four rows adds, by the better of two ways. Few columns take the weights from
 /// registers as they are decoded, once per tile: measured, that is up to twice as fast for four to
 /// eight columns, and slower from twelve on if decoding is dear.
-struct Chunks {
+struct ChunksAvx2 {
     Stretch decode;
     Direct direct;
     size_t bytes;
@@ -40,7 +40,7 @@ struct Chunks {
             decode(W, row[s], first, n, decoded[s]);
             w[s] = reinterpret_cast<const std::byte*>(decoded[s]);
         }
-        add_columns<PlainDecoder>(w, n, x, stride, count, lanes);
+        add_columns_avx2<PlainDecoder>(w, n, x, stride, count, lanes);
     }
 };
 
@@ -57,7 +57,7 @@ void dot_f32_scalar(Stretch decode, const WeightView& W, size_t r0, size_t r1, c
             for (size_t c = 0; c < W.cols; c += kChunk) {
                 const size_t n = std::min(kChunk, W.cols - c);
                 decode(W, r, c, n, weights);
-                add_chunk_scalar(weights, n, X.f32 + t0 * X.stride + c, X.stride, count, lanes);
+                add_chunk_scalar(weights, n, X.data + t0 * X.stride + c, X.stride, count, lanes);
             }
             for (size_t t = 0; t < count; ++t) y[(t0 + t) * y_stride + r - r0] = fold8(lanes[t]);
         }
@@ -66,7 +66,7 @@ void dot_f32_scalar(Stretch decode, const WeightView& W, size_t r0, size_t r1, c
 
 HF_AVX2 void dot_f32_avx2(Stretch decode, Direct direct, size_t chunk_bytes, const WeightView& W,
                           size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
-    const Chunks chunks{decode, direct, chunk_bytes};
+    const ChunksAvx2 chunks{decode, direct, chunk_bytes};
     const size_t run = (r1 - r0 + kStreams - 1) / kStreams;  // rows of a stream
     for (size_t i = 0; i < run; ++i) {
         size_t row[kStreams];  // a stream without an i-th row repeats the last one
@@ -76,7 +76,7 @@ HF_AVX2 void dot_f32_avx2(Stretch decode, Direct direct, size_t chunk_bytes, con
             Lanes lanes[kBlock];
             std::memset(lanes, 0, count * sizeof(Lanes));
             for (size_t c = 0; c < W.cols; c += kChunk)
-                chunks.add(W, row, c, std::min(kChunk, W.cols - c), X.f32 + t0 * X.stride + c,
+                chunks.add(W, row, c, std::min(kChunk, W.cols - c), X.data + t0 * X.stride + c,
                            X.stride, count, lanes);
             for (size_t t = 0; t < count; ++t)
                 for (size_t s = 0; s < kStreams; ++s)

@@ -44,12 +44,11 @@ void dot_f32_avx2(Stretch decode, Direct direct, size_t chunk_bytes, const Weigh
 
 /// The functions of a format that brings these.
 template <Stretch plain, Stretch avx2, Direct direct = nullptr, size_t chunk_bytes = 0>
-constexpr CpuOps f32_ops(Prepare prepare) {
-    CpuOps ops{.prepare = prepare,
+constexpr CpuOps f32_ops() {
+    CpuOps ops{.prepare = {},
                .decode_row = [](const WeightView& W, size_t row,
                                 float* out) { plain(W, row, 0, W.cols, out); },
-               .dot = {},
-               .f32_only = prepare.group == 0};
+               .dot = {}};
     ops.dot[size_t(Level::scalar)][size_t(Activations::f32)] =
         [](const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
             dot_f32_scalar(plain, W, r0, r1, X, y, y_stride);

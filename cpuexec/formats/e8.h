@@ -38,15 +38,15 @@ constexpr uint32_t e8_lowest_bits() {
     return bits;
 }
 
-/// Writes the eight coordinates.
+/// Writes eight codes: a coordinate is half of what its code is above 2 * bias.
 template <unsigned n>
-__attribute__((always_inline)) inline void e8_decode(uint32_t word, float* coordinates) {
-    const float half = word >> (8 * n - 1) & 1 ? 0.5f : 0.0f;
+__attribute__((always_inline)) inline void e8_decode(uint32_t word, uint8_t* codes) {
+    const uint32_t half = word >> (8 * n - 1) & 1;
     const uint32_t odd = uint32_t(__builtin_parity(word & e8_lowest_bits<n>()));
     const uint32_t last = 2 * (word >> 7 * n & ((1u << (n - 1)) - 1)) + odd;
     for (unsigned i = 0; i < 8; ++i) {
         const uint32_t e = i < 7 ? word >> n * i & ((1u << n) - 1) : last;
-        coordinates[i] = float(int(e) - E8<n>::bias) + half;
+        codes[i] = uint8_t(2 * e + half);
     }
 }
 

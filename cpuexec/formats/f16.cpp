@@ -18,6 +18,6 @@ struct F16Decoder {
 
 }  // namespace
 
-constinit const CpuOps f16 = step_ops<F16Decoder>({.group = 0, .offsets = false});
+constinit const CpuOps f16 = step_ops<F16Decoder>();
 
 }  // namespace hf::cpu

@@ -4,6 +4,6 @@
 
 namespace hf::cpu {
 
-constinit const CpuOps f32 = step_ops<PlainDecoder>({.group = 0, .offsets = false});
+constinit const CpuOps f32 = step_ops<PlainDecoder>();
 
 }  // namespace hf::cpu

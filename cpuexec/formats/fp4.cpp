@@ -10,6 +10,12 @@ namespace {
 
 using Scale = float (*)(uint8_t);
 
+/// Twice the levels are integers, -12 .. 12. Codes come in the order of their nibbles: in turns, in
+/// halves, or one after the other.
+constexpr Prepare doubled(uint16_t term, uint8_t ways, uint8_t chunk) {
+    return {.group = 32, .term = term, .ways = ways, .chunk = chunk, .offset = 12, .zeros = false};
+}
+
 /// Rows with a header: w[i] = (row scale * block scale) * L[q[i]].
 template <Scale scale_of, class P>
 HF_INLINE void decode_fp4_rows(const WeightView& W, const Levels& levels, size_t row, size_t first,
@@ -25,6 +31,7 @@ HF_INLINE void decode_fp4_rows(const WeightView& W, const Levels& levels, size_t
 
 template <Scale scale_of>
 struct Fp4Rows {
+    static constexpr Prepare prepare = doubled(32, 2, 1);
     template <class P>
     HF_INLINE static void stretch(const WeightView& W, size_t row, size_t first, size_t n,
                                   float* out) {
@@ -46,6 +53,7 @@ struct Fp4Lloyd {
 struct Mxfp4 {
     using Block = Mxfp4Block;
     static constexpr size_t weights = 32;
+    static constexpr Prepare prepare = doubled(32, 2, 16);
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         P::lookup_halves(b.nibbles, 32, kE2M1Gguf, ue8m0_to_f32(b.scale), out);
@@ -55,6 +63,7 @@ struct Mxfp4 {
 struct Nvfp4 {
     using Block = Nvfp4Block;
     static constexpr size_t weights = 64;
+    static constexpr Prepare prepare = doubled(16, 1, 64);
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         for (size_t r = 0; r < 4; ++r)
@@ -62,14 +71,12 @@ struct Nvfp4 {
     }
 };
 
-constexpr Prepare kBy32 = {.group = 32, .offsets = false};
-
 }  // namespace
 
-constinit const CpuOps fp4_ue8m0 = block_ops<Fp4Rows<ue8m0_to_f32>>(kBy32);
-constinit const CpuOps fp4_e4m3 = block_ops<Fp4Rows<e4m3_hfq>>(kBy32);
-constinit const CpuOps fp4_lloyd = block_ops<Fp4Lloyd>({.group = 0, .offsets = false});
-constinit const CpuOps mxfp4 = block_ops<Mxfp4>(kBy32);
-constinit const CpuOps nvfp4 = block_ops<Nvfp4>(kBy32);
+constinit const CpuOps fp4_ue8m0 = block_ops<Fp4Rows<ue8m0_to_f32>>();
+constinit const CpuOps fp4_e4m3 = block_ops<Fp4Rows<e4m3_hfq>>();
+constinit const CpuOps fp4_lloyd = block_ops<Fp4Lloyd>();
+constinit const CpuOps mxfp4 = block_ops<Mxfp4>();
+constinit const CpuOps nvfp4 = block_ops<Nvfp4>();
 
 }  // namespace hf::cpu

@@ -7,9 +7,14 @@
 namespace hf::cpu {
 namespace {
 
+/// Signed bytes of the table; where bytes must not be signed, 128 more.
+constexpr Prepare kIq4 = {
+    .group = 32, .term = 32, .ways = 2, .chunk = 16, .offset = 128, .zeros = false};
+
 struct Iq4Nl {
     using Block = Q4_0Block;
     static constexpr size_t weights = 32;
+    static constexpr Prepare prepare = kIq4;
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         P::lookup_halves(b.nibbles, 32, kIq4Levels, f16_to_f32(b.d), out);
@@ -19,6 +24,7 @@ struct Iq4Nl {
 struct Iq4Xs {
     using Block = Iq4XsBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = kIq4;
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d);
@@ -30,11 +36,9 @@ struct Iq4Xs {
     }
 };
 
-constexpr Prepare kBy32 = {.group = 32, .offsets = false};
-
 }  // namespace
 
-constinit const CpuOps iq4_nl = block_ops<Iq4Nl>(kBy32);
-constinit const CpuOps iq4_xs = block_ops<Iq4Xs>(kBy32);
+constinit const CpuOps iq4_nl = block_ops<Iq4Nl>();
+constinit const CpuOps iq4_xs = block_ops<Iq4Xs>();
 
 }  // namespace hf::cpu

@@ -18,6 +18,8 @@ HF_INLINE int packed_min(const PackedScales& s, size_t r) {
 struct Q2K {
     using Block = Q2KBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 16, .ways = 1, .chunk = 64, .offset = 0, .zeros = true};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d), dmin = f16_to_f32(b.dmin);
@@ -32,6 +34,8 @@ struct Q2K {
 struct Q3K {
     using Block = Q3KBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 16, .ways = 1, .chunk = 64, .offset = 4, .zeros = false};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d);
@@ -49,6 +53,8 @@ struct Q3K {
 struct Q4K {
     using Block = Q4KBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 32, .ways = 1, .chunk = 64, .offset = 0, .zeros = true};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d), dmin = f16_to_f32(b.dmin);
@@ -63,6 +69,8 @@ struct Q4K {
 struct Q5K {
     using Block = Q5KBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 32, .ways = 1, .chunk = 64, .offset = 0, .zeros = true};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d), dmin = f16_to_f32(b.dmin);
@@ -78,6 +86,8 @@ struct Q5K {
 struct Q6K {
     using Block = Q6KBlock;
     static constexpr size_t weights = 256;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 16, .ways = 1, .chunk = 64, .offset = 32, .zeros = false};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float d = f16_to_f32(b.d);
@@ -92,10 +102,10 @@ struct Q6K {
 
 }  // namespace
 
-constinit const CpuOps q2_k = block_ops<Q2K>({.group = 32, .offsets = true});
-constinit const CpuOps q3_k = block_ops<Q3K>({.group = 32, .offsets = false});
-constinit const CpuOps q4_k = block_ops<Q4K>({.group = 32, .offsets = true});
-constinit const CpuOps q5_k = block_ops<Q5K>({.group = 32, .offsets = true});
-constinit const CpuOps q6_k = block_ops<Q6K>({.group = 32, .offsets = false});
+constinit const CpuOps q2_k = block_ops<Q2K>();
+constinit const CpuOps q3_k = block_ops<Q3K>();
+constinit const CpuOps q4_k = block_ops<Q4K>();
+constinit const CpuOps q5_k = block_ops<Q5K>();
+constinit const CpuOps q6_k = block_ops<Q6K>();
 
 }  // namespace hf::cpu

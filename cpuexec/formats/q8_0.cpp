@@ -5,7 +5,9 @@
 
 #include "cpuexec/blocks.h"
 #include "cpuexec/float16.h"
+#include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/int_ops.h"
 #include "cpuexec/formats/steps.h"
 
 namespace hf::cpu {
@@ -23,6 +25,35 @@ struct Q8_0Decoder {
         const __m256 scale = _mm256_set1_ps(_cvtsh_ss(block(step).scale));
         const __m128i q = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(block(step).q + 8 * j));
         return _mm256_mul_ps(scale, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q)));
+    }
+};
+
+struct Q8_0 {
+    using Block = Q8_0Block;
+    static constexpr size_t weights = 32;
+    static constexpr Prepare prepare = {
+        .group = 32, .term = 32, .ways = 1, .chunk = 64, .offset = 128, .zeros = false};
+    template <class P>
+    HF_INLINE static void decode(const Block& b, float* out) {
+        P::signed_bytes(b.q, 32, f16_to_f32(b.scale), out);
+    }
+    static constexpr int code_max = 0;
+    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t k, size_t h,
+                                      __m256i* codes) {
+        codes[0] = avx2::load_bytes(w + (2 * k + h) * sizeof(Block) + offsetof(Block, q));
+    }
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats&) {
+        scale = avx2::load_f16<sizeof(Block)>(w, 0);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t k, size_t,
+                                        __m512i* codes) {
+        const std::byte* q = w + 2 * k * sizeof(Block) + offsetof(Block, q);
+        codes[0] = avx512::load_two(q, q + sizeof(Block));
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats&) {
+        scale = avx512::load_f16<sizeof(Block)>(w, 0);
     }
 };
 
@@ -51,6 +82,6 @@ void encode_q8_0(const float* x, size_t n, std::byte* out) {
     }
 }
 
-constinit const CpuOps q8_0 = step_ops<Q8_0Decoder>({.group = 32, .offsets = false});
+constinit const CpuOps q8_0 = with_integers<Q8_0>(step_ops<Q8_0Decoder>());
 
 }  // namespace hf::cpu

@@ -36,8 +36,8 @@ HF_AVX2_INLINE void add_eight(const std::byte* const (&w)[kStreams], size_t j, c
 /// Adds the products of n weights of each stream with T columns to their lanes. w[s] begins at a
 /// step; n is a multiple of 8 unless the row ends here.
 template <class D, size_t T>
-HF_AVX2 void add_products(const std::byte* const (&rows)[kStreams], size_t n, const float* x,
-                          size_t stride, Lanes* lanes) {
+HF_AVX2 void add_products_avx2(const std::byte* const (&rows)[kStreams], size_t n, const float* x,
+                               size_t stride, Lanes* lanes) {
     const std::byte* w[kStreams];
     __m256 acc[T][kStreams];
     HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
@@ -66,13 +66,13 @@ HF_AVX2 void add_products(const std::byte* const (&rows)[kStreams], size_t n, co
 
 /// The same for any number of columns.
 template <class D>
-HF_AVX2 void add_columns(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                         size_t stride, size_t count, Lanes* lanes) {
+HF_AVX2 void add_columns_avx2(const std::byte* const (&w)[kStreams], size_t n, const float* x,
+                              size_t stride, size_t count, Lanes* lanes) {
     for (size_t t = 0; t < count;) {
         const size_t left = count - t, tile = left == 4 ? 2 : std::min(left, kTile);
-        const auto add = tile == 3   ? add_products<D, 3>
-                         : tile == 2 ? add_products<D, 2>
-                                     : add_products<D, 1>;
+        const auto add = tile == 3   ? add_products_avx2<D, 3>
+                         : tile == 2 ? add_products_avx2<D, 2>
+                                     : add_products_avx2<D, 1>;
         add(w, n, x + t * stride, stride, lanes + t);
         t += tile;
     }
@@ -108,9 +108,9 @@ HF_AVX2 void decode_steps_avx2(const WeightView& W, size_t row, size_t first, si
 
 /// The functions of a format that is described in steps.
 template <class D>
-constexpr CpuOps step_ops(Prepare prepare) {
-    return f32_ops<decode_steps_plain<D>, decode_steps_avx2<D>, add_columns<D>,
-                   kChunk / kStep * D::step_bytes>(prepare);
+constexpr CpuOps step_ops() {
+    return f32_ops<decode_steps_plain<D>, decode_steps_avx2<D>, add_columns_avx2<D>,
+                   kChunk / kStep * D::step_bytes>();
 }
 
 }  // namespace hf::cpu

@@ -13,6 +13,12 @@ template <unsigned width>
 struct Ternary {
     using Block = TernaryBlock<width>;
     static constexpr size_t weights = 128;
+    static constexpr Prepare prepare = {.group = 128,
+                                        .term = 128,
+                                        .ways = width == 2 ? 4 : 1,
+                                        .chunk = width == 2 ? 1 : 64,
+                                        .offset = 1,
+                                        .zeros = false};
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float scale = f16_to_f32(b.scale);
@@ -22,7 +28,7 @@ struct Ternary {
 
 }  // namespace
 
-constinit const CpuOps ternary = block_ops<Ternary<2>>({.group = 128, .offsets = false});
-constinit const CpuOps binary = block_ops<Ternary<1>>({.group = 128, .offsets = false});
+constinit const CpuOps ternary = block_ops<Ternary<2>>();
+constinit const CpuOps binary = block_ops<Ternary<1>>();
 
 }  // namespace hf::cpu
