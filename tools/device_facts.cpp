@@ -1,6 +1,8 @@
 #include "tools/device_facts.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cpuexec/isa.h"
@@ -9,9 +11,13 @@
 namespace hf {
 namespace {
 
-std::string_view activations_name(cpu::Activations activations) {
-    constexpr std::string_view kNames[] = {"f32", "i16", "int8"};
-    return kNames[size_t(activations)];
+constexpr std::string_view kActivations[] = {"f32", "i16", "int8"};
+
+/// The default is i16: as exact as float32, as fast as int8.
+cpu::Activations parse_activations(std::string_view name) {
+    const auto* found = std::ranges::find(kActivations, name);
+    return found == std::end(kActivations) ? cpu::Activations::i16
+                                           : cpu::Activations(found - kActivations);
 }
 
 }  // namespace
@@ -25,13 +31,14 @@ DeviceOptions device_options(const Config& config) {
         throw Error(fmt::format("cpu.isa = {}: this CPU has {} at most", config.cpu.isa,
                                 cpu::name(cpu::detect_level())),
                     Fault::usage);
+    options.activations = parse_activations(config.cpu.activations);
     if (config.device.vram_mb) options.vram_bytes = uint64_t(*config.device.vram_mb) << 20;
     return options;
 }
 
 std::string device_text(const DeviceInfo& d) {
     return fmt::format("{}{}, {} thread{}, {}/{}", d.name, d.simulated ? " (simulated)" : "",
-                       d.threads, d.threads == 1 ? "" : "s", activations_name(d.activations),
+                       d.threads, d.threads == 1 ? "" : "s", kActivations[size_t(d.activations)],
                        cpu::name(d.level));
 }
 
@@ -41,7 +48,7 @@ nlohmann::ordered_json device_json(const DeviceInfo& d) {
             {"simulated", d.simulated},
             {"threads", d.threads},
             {"isa", cpu::name(d.level)},
-            {"activations", activations_name(d.activations)}};
+            {"activations", kActivations[size_t(d.activations)]}};
 }
 
 std::string json_line(const nlohmann::ordered_json& object) {

@@ -13,7 +13,7 @@ namespace hf {
 /// Errors  hf::Error(usage) for an instruction level that this CPU lacks
 DeviceOptions device_options(const Config& config);
 
-/// "CPU NAME, 2 threads, f32/avx2"
+/// "CPU NAME, 2 threads, i16/avx2"
 std::string device_text(const DeviceInfo& info);
 
 /// Described in docs/hf-run.md.

@@ -61,7 +61,7 @@ struct DeviceConfig {
 struct CpuConfig {
     uint32_t threads = 0;              // 0: one per physical core that this process may use
     std::string isa = "auto";          // one of auto, scalar, avx2, avxvnni, avx512vnni, amx
-    std::string activations = "auto";  // one of auto, f32
+    std::string activations = "auto";  // one of auto, i16, int8, f32
     bool operator==(const CpuConfig&) const = default;
 };
 

@@ -221,8 +221,8 @@ std::span<const Key> config_keys() {
      word(cpu, &CpuConfig::isa, {"auto", "scalar", "avx2", "avxvnni", "avx512vnni", "amx"}),
      "Instruction level; auto: the best this processor has"},
     {"cpu.activations", "HIPFIRE_CPU_ACTIVATIONS", "--activations", "auto",
-     word(cpu, &CpuConfig::activations, {"auto", "f32"}),
-     "How activations are prepared for the processor's matrix products"},
+     word(cpu, &CpuConfig::activations, {"auto", "i16", "int8", "f32"}),
+     "What the processor multiplies weights with; auto: i16 where the format allows"},
 
     {"replay.backend", "HIPFIRE_REPLAY_BACKEND", "", "hip",
      word(replay, &ReplayConfig::backend, {"hip", "redline"}),

@@ -73,7 +73,6 @@ void HostDevice::download(const Buffer& from, uint64_t offset, std::span<std::by
 void HostDevice::submit(std::span<const Step> steps, const Tokens& tokens) {
     Tokens here = tokens;
     here.level = info_.level;
-    here.activations = info_.activations;
     if (engine_)
         engine_->submit(steps, here);
     else

@@ -63,7 +63,6 @@ Tokens Lanes::on(Lane lane, const Tokens& tokens) const {
     if (lane == Lane::device) return t;
     t.state = nullptr;  // the device's
     t.level = device_.info().level;
-    t.activations = device_.info().activations;
     return t;
 }
 

@@ -101,8 +101,9 @@ Model load_model(ModelPlan plan, Device& device, const Log& log) {
     return model;
 }
 
-Model load_model(std::shared_ptr<const ModelFile> file, Device& device, const LoadOptions& options,
+Model load_model(std::shared_ptr<const ModelFile> file, Device& device, LoadOptions options,
                  const Log& log) {
+    options.activations = device.info().activations;
     return load_model(plan_model(std::move(file), options), device, log);
 }
 

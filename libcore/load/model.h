@@ -51,6 +51,8 @@ struct LoadOptions {
     /// order; kTapEmbedding is the stream before the first layer.
     std::vector<uint32_t> tap_layers;
     static constexpr uint32_t kTapEmbedding = Step::kNoLayer;
+    /// What matrices are multiplied with, where their formats allow.
+    cpu::Activations activations = cpu::Activations::f32;
 };
 
 /// Finds the architecture, checks every tensor, and emits the steps.
@@ -63,8 +65,8 @@ ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& o
 ///         allocator counts are not the same to the byte
 Model load_model(ModelPlan plan, Device& device, const Log& log);
 
-/// Both, with everything on the device.
-Model load_model(std::shared_ptr<const ModelFile> file, Device& device, const LoadOptions& options,
+/// Both, with everything on the device and the device's activations.
+Model load_model(std::shared_ptr<const ModelFile> file, Device& device, LoadOptions options,
                  const Log& log);
 
 }  // namespace hf

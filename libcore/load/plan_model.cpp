@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "libcore/load/model.h"
+#include "libcore/plan/lower_activations.h"
 #include "libcore/plan/lower_rotations.h"
 
 namespace hf {
@@ -108,7 +109,8 @@ ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& o
             planner.add(p);
     planner.add_rope(divisors);
     const StepList list = emit_steps(model, planner, options.tap_layers);
-    model.steps = lower_rotations(list.steps, model.slots);
+    model.steps = lower_activations(lower_rotations(list.steps, model.slots), options.activations,
+                                    model.slots);
     model.state = state_spec(model.config);
     return model;
 }

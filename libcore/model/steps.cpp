@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cpuexec/activations.h"
 #include "libcore/base/error.h"
 
 namespace hf {
@@ -71,6 +72,12 @@ void StepList::rotate(const Weight& like, Slot in, Slot out) {
     HF_ASSERT(in.width == like.shape.cols && in.rows == out.rows &&
               out.width == activation_cols(*like.codec, in.width));
     add(Op::rotate, {in}, {out}, &like);
+}
+
+void StepList::prepare(const Weight& like, cpu::Activations activations, Slot in, Slot out) {
+    HF_ASSERT(in.rows == out.rows &&
+              out.width == cpu::prepared_floats(like.codec->cpu.prepare, activations, in.width));
+    add(Op::prepare, {in}, {out}, &like).params.activations = activations;
 }
 
 void StepList::rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs) {

@@ -21,6 +21,7 @@ enum class Op : uint8_t {
     gemv_residual,  // out = out + w in
     add_bias,       // out = out + w, in place
     rotate,         // out = R (in / awq scale), what the format of w (not read) expects
+    prepare,        // out = in as the integers that the format of w (not read) is multiplied with
     head_norm,      // rmsnorm per head; the input's heads may be strided
     rope,           // rotates pairs of each head by pos * w[i], in place
     kv_write,       // cache rows of this pass = in[0] (k), in[1] (v)
@@ -57,6 +58,8 @@ struct OpParams {
     RopePairs pairs = RopePairs::half_split;  // rope
     uint32_t state = 0;                       // which attention or delta layer of the slab
     uint32_t row_begin = 0, row_end = 0;      // products: the rows of w that are computed
+    /// gemv, gemv_residual, prepare: what the input is, or becomes
+    cpu::Activations activations = cpu::Activations::f32;
 };
 
 struct Step {
@@ -69,6 +72,11 @@ struct Step {
 
     static constexpr uint32_t kNoLayer = 0xffffffff;
 };
+
+/// A matrix times activations: in[0].
+constexpr bool is_product(const Step& step) {
+    return step.op == Op::gemv || step.op == Op::gemv_residual;
+}
 
 /// A list of steps with one function per op, so that a layer reads like its formula.
 /// Slots and weights are as in the op's line above; widths are checked by HF_ASSERT.
@@ -85,6 +93,7 @@ struct StepList {
     void head_norm(Slot in, const Weight& w, float eps, uint32_t heads, uint32_t stride, Slot out);
     void add_bias(const Weight& bias, Slot x);
     void rotate(const Weight& like, Slot in, Slot out);
+    void prepare(const Weight& like, cpu::Activations activations, Slot in, Slot out);
     void rope(Slot x, const Weight& freqs, uint32_t heads, RopePairs pairs);
     void kv_write(Slot k, Slot v, uint32_t state);
     void attend(Slot q, uint32_t heads, uint32_t state, Slot out);

@@ -29,7 +29,6 @@ struct Tokens {
 
     Lane lane = Lane::device;  // these are set by whoever runs the steps
     cpu::Level level = cpu::Level::scalar;
-    cpu::Activations activations = cpu::Activations::f32;
     StepWatch* watch = nullptr;  // told when a lane begins and ends; for tests and traces
 
     uint32_t rows(Slot slot) const { return slot.rows == Rows::tokens ? count : logit_count; }

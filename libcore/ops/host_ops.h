@@ -15,6 +15,7 @@ HF_HOST_FN(embed);
 HF_HOST_FN(gemv);
 HF_HOST_FN(gemv_residual);
 HF_HOST_FN(rotate);
+HF_HOST_FN(prepare);
 // pointwise.cpp
 HF_HOST_FN(take_rows);
 HF_HOST_FN(copy);
@@ -37,6 +38,9 @@ HF_HOST_FN(conv_commit);
 HF_HOST_FN(delta_commit);
 
 #undef HF_HOST_FN
+
+/// Columns that are prepared at once: whole units of every format (cpuexec/activations.h).
+inline constexpr uint64_t kPreparedCols = 1024;
 
 /// The half-open range of `total` items that piece `part` of `parts` does; borders are multiples
 /// of `unit`.

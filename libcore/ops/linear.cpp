@@ -1,6 +1,7 @@
 // Matrix products and embedding rows: what reads matrices.
 #include <algorithm>
 
+#include "cpuexec/activations.h"
 #include "cpuexec/fwht.h"
 #include "libcore/base/error.h"
 #include "libcore/codec/decode.h"
@@ -14,8 +15,8 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
               size_t y_stride) {
     const Slot in = step.in[0];
     const cpu::Columns x{tokens.row(in, 0), in.width, tokens.rows(in)};
-    cpu::pick_dot(step.w->codec->cpu, tokens.level, tokens.activations)(step.w->view(tokens.lane),
-                                                                        r0, r1, x, y, y_stride);
+    const cpu::Dot dot = cpu::pick_dot(step.w->codec->cpu, tokens.level, step.params.activations);
+    dot(step.w->view(tokens.lane), r0, r1, x, y, y_stride);
 }
 
 /// This piece's share of the rows that the step computes.
@@ -81,6 +82,21 @@ void rotate(const Step& step, const Tokens& tokens, uint32_t part, uint32_t part
             std::copy_n(in, cols, out);
         std::fill(out + cols, out + padded, 0.0f);
         cpu::rotate(tokens.level, rotation_block(w.codec->rotation), out, padded, out);
+    }
+}
+
+/// A row is cut into runs of whole units.
+void prepare(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const cpu::Prepare& how = step.w->codec->cpu.prepare;
+    const cpu::Activations a = step.params.activations;
+    const uint64_t cols = step.in[0].width;
+    const uint64_t runs = (cols + kPreparedCols - 1) / kPreparedCols;
+    const Range range = piece(tokens.rows(step.in[0]) * runs, part, parts);
+    for (uint64_t i = range.begin; i < range.end; ++i) {
+        const uint64_t t = i / runs, first = i % runs * kPreparedCols;
+        cpu::prepare(tokens.level, how, a, tokens.row(step.in[0], t) + first,
+                     std::min(kPreparedCols, cols - first),
+                     tokens.row(step.out[0], t) + cpu::prepared_floats(how, a, first));
     }
 }
 

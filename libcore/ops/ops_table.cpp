@@ -39,6 +39,11 @@ uint32_t per_value(const Step& s, const Tokens& t) {
     const uint64_t values = uint64_t(t.rows(s.in[0])) * s.in[0].width;
     return pieces_of(values / 16, values, kPieceValues);
 }
+uint32_t per_prepared(const Step& s, const Tokens& t) {
+    const uint64_t runs = (s.in[0].width + host::kPreparedCols - 1) / host::kPreparedCols;
+    return pieces_of(t.rows(s.in[0]) * runs, t.rows(s.in[0]) * uint64_t(s.in[0].width),
+                     kPieceValues);
+}
 uint64_t kv_rows_read(const Step&, const Tokens& t);
 uint32_t per_kv_head(const Step& s, const Tokens& t) {
     return pieces_of(uint64_t(t.count) * t.state_layout->spec.kv_heads, kv_rows_read(s, t),
@@ -101,6 +106,7 @@ constexpr OpRow kOps[] = {
     {Op::gemv_residual, "gemv_residual",  Place::weight,   false, per_output,     product_bytes,   host::gemv_residual},
     {Op::add_bias,      "add_bias",       Place::floating, false, per_row,        weight_bytes,    host::add_bias},
     {Op::rotate,        "rotate",         Place::floating, false, per_row,        no_bytes,        host::rotate},
+    {Op::prepare,       "prepare",        Place::floating, false, per_prepared,   no_bytes,        host::prepare},
     {Op::head_norm,     "head_norm",      Place::floating, false, per_head,       weight_bytes,    host::head_norm},
     {Op::rope,          "rope",           Place::floating, false, per_row,        no_bytes,        host::rope},
     {Op::kv_write,      "kv_write",       Place::state,    true,  per_token,      kv_rows_written, host::kv_write},

@@ -15,14 +15,12 @@ namespace {
 
 constexpr uint32_t kWindow = 2048;
 
-bool is_product(const Step& step) {
-    return step.op == Op::gemv || step.op == Op::gemv_residual;
-}
-
-/// The host device, stopping in front of each product of a layer to look at its input.
+/// The host device, stopping in front of each product of a layer to look at its input, which it
+/// leaves in float32.
 class ObservingDevice : public HostDevice {
   public:
-    using HostDevice::HostDevice;
+    explicit ObservingDevice(const DeviceOptions& options)
+        : HostDevice({options.threads, options.level, cpu::Activations::f32}) {}
 
     void submit(std::span<const Step> steps, const Tokens& tokens) override {
         size_t done = 0;

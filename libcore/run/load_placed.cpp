@@ -63,7 +63,8 @@ DeviceNeed place_planned(ModelPlan& plan, const DeviceInfo& info, const MemoryIn
 
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
                   uint32_t max_logits, const Log& log) {
-    ModelPlan plan = plan_model(std::move(file), {});
+    ModelPlan plan =
+        plan_model(std::move(file), {.tap_layers = {}, .activations = device.info().activations});
     place_planned(plan, device.info(), device.memory(), config.memory,
                   session_options(config.memory, plan.config, max_logits));
     const uint32_t spilled = plan.layout.spilled();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "cpuexec/activations.h"
 #include "libcore/ops/ops_table.h"
 #include "tests/device/bench.h"
 
@@ -252,5 +254,47 @@ TEST_CASE("rope: turns half-split pairs by the angle of the position and leaves 
                     }
                     CHECK(double(t.row(x, i)[h * 12 + e]) == doctest::Approx(want).epsilon(1e-6));
                 }
+    }
+}
+
+TEST_CASE("prepare and gemv: pieces on threads equal a column prepared and multiplied at once") {
+    const Codec& codec = *codec_by_name("hfq4g128");  // takes any number of columns
+    const cpu::Prepare& how = codec.cpu.prepare;
+    constexpr uint32_t kRows = 37, kCols = 3000, kTokens = 3;
+    std::vector<std::byte> bytes(kRows * codec.row_bytes(kCols));
+    std::mt19937 random(4);
+    for (uint32_t r = 0; r < kRows; ++r)
+        for (uint32_t c = 0; c < kCols; c += codec.group) {
+            std::byte* block = &bytes[r * codec.row_bytes(kCols) + codec.row_bytes(c)];
+            for (size_t i = 0; i < codec.row_bytes(1); ++i) block[i] = std::byte(random());
+            const float pair[] = {0.5f + float(c), -3.25f};
+            std::memcpy(block, pair, sizeof(pair));
+        }
+    Weight w;
+    w.codec = &codec;
+    w.shape = {kRows, kCols};
+    w.data.buffer = Buffer::view(bytes, Residency::device);
+    const auto values = random_floats(kTokens * kCols, 5);
+    for (const auto a : {cpu::Activations::i16, cpu::Activations::int8}) {
+        const size_t width = cpu::prepared_floats(how, a, kCols);
+        SlotTable slots;
+        const Slot x = slots.add("x", kCols), prepared = slots.add("p", width),
+                   y = slots.add("y", kRows);
+        StepList list;
+        list.prepare(w, a, x, prepared);
+        list.gemv(w, x, y);
+        list.steps.back().in[0] = prepared;
+        list.steps.back().params.activations = a;
+        Bench bench({}, slots, kTokens);
+        const Tokens t = bench.pass(0, kTokens);
+        for (uint32_t i = 0; i < kTokens; ++i) put(t, x, i, &values[i * kCols]);
+        bench.run(list, t);
+        for (uint32_t i = 0; i < kTokens; ++i) {
+            std::vector<float> column(width), want(kRows);
+            cpu::prepare(cpu::Level::scalar, how, a, &values[i * kCols], kCols, column.data());
+            codec.cpu.dot[0][size_t(a)](w.view(Lane::device), 0, kRows, {column.data(), width, 1},
+                                        want.data(), kRows);
+            CHECK(std::equal(want.begin(), want.end(), t.row(y, i)));
+        }
     }
 }

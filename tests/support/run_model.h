@@ -24,6 +24,7 @@ struct Setup {
     uint32_t max_logits = Session::kMaxTokens;
     LoadOptions load = {};
     cpu::Level level = cpu::detect_level();
+    cpu::Activations activations = cpu::Activations::f32;
     std::function<void(ModelPlan&)> place = [](ModelPlan&) {};  // default: all on the device
     LaneOptions lanes = {};
     uint32_t prompt_from = SessionOptions::kPromptFrom;
@@ -33,7 +34,10 @@ struct Setup {
         return {max_seq, kv_type_by_name(kv), max_logits, prompt_from, lanes, planner};
     }
     Model model(const std::string& folder, Device& device) const {
-        ModelPlan plan = plan_model(std::make_shared<ModelFile>(open_model_file(folder, {})), load);
+        LoadOptions options = load;
+        options.activations = activations;
+        ModelPlan plan =
+            plan_model(std::make_shared<ModelFile>(open_model_file(folder, {})), options);
         place(plan);
         return load_model(std::move(plan), device, {});
     }
@@ -42,7 +46,7 @@ struct Setup {
 /// A device, a model and a session on it.
 struct Loaded {
     explicit Loaded(const std::string& folder, const Setup& setup = {})
-        : device({setup.threads, setup.level, cpu::Activations::f32}),
+        : device({setup.threads, setup.level, setup.activations}),
           model(setup.model(folder, device)),
           session(model, device, setup.session()) {}
 

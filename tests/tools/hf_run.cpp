@@ -101,7 +101,7 @@ TEST_CASE("hf-run: the summary says what was done, and -q leaves it out") {
     const Outcome run = ask({"What do cows eat?", "--threads", "1", "--isa", "scalar"});
     REQUIRE(lines(run.err).size() == 1);
     for (const char* part :
-         {"hf-run: 13 tokens in", "tok/s", "MiB/token", "GB/s", "1 thread,", "f32/scalar", "stop"})
+         {"hf-run: 13 tokens in", "tok/s", "MiB/token", "GB/s", "1 thread,", "i16/scalar", "stop"})
         CHECK_MESSAGE(contains(run.err, part), run.err);
     CHECK_FALSE(contains(run.err, "seed"));  // nothing was drawn
     CHECK_FALSE(contains(run.err, "\x1b"));  // no colours outside a terminal

@@ -137,16 +137,6 @@ TEST_CASE("resolve: garbage is refused for every key and source, even when a fla
             }
 }
 
-TEST_CASE("resolve: values that this build lacks are refused by naming those it has") {
-    for (const std::string value : {"i16", "int8"}) {
-        Sources sources = empty_sources();
-        sources.environment = {{"HIPFIRE_CPU_ACTIVATIONS", value}};
-        CHECK(usage_error([&] { resolve_config(sources, kSilent); }) ==
-              "variable HIPFIRE_CPU_ACTIVATIONS: '" + value +
-                  "' is not a value of cpu.activations, which takes auto or f32");
-    }
-}
-
 TEST_CASE("resolve: the last flag of a key counts, and --set is a flag") {
     Sources sources = empty_sources();
     sources.flags = {{"memory.kv_cache", "q8", "--kv"}, parse_set("memory.kv_cache=f32")};

@@ -66,7 +66,7 @@ inline std::vector<std::string> bad_texts(const Key& key) {
         case Kind::path:
             return {nul, "a" + nul, "a" + nul + "b"};
         case Kind::word:
-            return {"AUTO", " auto", "auto ", "autoauto", "-1", "i16", "int8", nul};
+            return {"AUTO", " auto", "auto ", "autoauto", "-1", "i8", "int16", nul};
         case Kind::integer:
         case Kind::number:
             break;
