@@ -16,6 +16,7 @@ struct RunConfig {
     uint32_t max_tokens = 512;     // tokens to generate, at least 1
     std::string system;            // empty: no system message
     std::optional<bool> thinking;  // unset: what the chat template does by itself
+    bool show_thinking = true;     // in a chat
     std::optional<uint64_t> seed;  // unset: drawn, and printed; at most kMaxSeed
     bool operator==(const RunConfig&) const = default;
 };

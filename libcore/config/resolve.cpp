@@ -22,12 +22,6 @@ constexpr std::string_view kOtherVariables[] = {
     "HIPFIRE_TEST_DATA_DIR",  // large fixtures; read by the tests only
 };
 
-/// Empty: not set.
-std::string variable(const Environment& environment, std::string_view name) {
-    const auto found = std::ranges::find(environment, name, &Environment::value_type::first);
-    return found == environment.end() ? "" : found->second;
-}
-
 void warn_of_unknown_variables(const Environment& environment, const Log& log) {
     std::vector<std::string_view> known(std::begin(kOtherVariables), std::end(kOtherVariables));
     for (const Key& key : config_keys()) known.push_back(key.variable);
@@ -150,6 +144,11 @@ FlagValue parse_set(std::string_view assignment) {
             Fault::usage);
     return {std::string(assignment.substr(0, equals)), std::string(assignment.substr(equals + 1)),
             "--set " + std::string(assignment)};
+}
+
+std::string variable(const Environment& environment, std::string_view name) {
+    const auto found = std::ranges::find(environment, name, &Environment::value_type::first);
+    return found == environment.end() ? "" : found->second;
 }
 
 Environment read_environment(const char* const* entries) {

@@ -36,6 +36,9 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 /// Copies a process environment ("NAME=value", ended by null). Called once, by main.
 Environment read_environment(const char* const* entries);
 
+/// The value of a variable; empty: not set.
+std::string variable(const Environment& environment, std::string_view name);
+
 struct Sources {
     std::vector<FlagValue> flags;  // in the order given: the last one of a key counts
     Environment environment;
