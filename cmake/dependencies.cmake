@@ -36,6 +36,7 @@ hf_need(tomlplusplus PKGCONFIG tomlplusplus                           DEBIAN lib
 hf_need(simdjson     CMAKE simdjson simdjson::simdjson                DEBIAN libsimdjson-dev     FEDORA simdjson-devel     ARCH simdjson)
 hf_need(json         CMAKE nlohmann_json nlohmann_json::nlohmann_json DEBIAN nlohmann-json3-dev  FEDORA json-devel         ARCH nlohmann-json)
 hf_need(utf8proc     PKGCONFIG libutf8proc                            DEBIAN libutf8proc-dev     FEDORA utf8proc-devel     ARCH libutf8proc)
+hf_need(libedit      PKGCONFIG libedit                                DEBIAN libedit-dev         FEDORA libedit-devel      ARCH libedit)
 hf_need(hwloc        PKGCONFIG hwloc                                  DEBIAN libhwloc-dev        FEDORA hwloc-devel        ARCH hwloc)
 if(HF_TESTS)
     hf_need(doctest  CMAKE doctest doctest::doctest                   DEBIAN doctest-dev         FEDORA doctest-devel      ARCH doctest)

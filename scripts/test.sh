@@ -3,5 +3,6 @@
 #   sh scripts/test.sh
 set -eu
 scripts=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+sh "$scripts/install-packages.sh" tmux  # drives the chat; without it that test is skipped
 sh "$scripts/build.sh" build/release release
 exec sh "$scripts/run-tests.sh" build/release -LE '^slow$'

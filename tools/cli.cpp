@@ -197,10 +197,8 @@ int run_tool(const char* name, const std::function<int()>& tool) {
     return int(Fault::world);
 }
 
-bool has_colours(const Environment& environment) {
-    for (const auto& [name, value] : environment)
-        if (name == "NO_COLOR" && !value.empty()) return false;
-    return is_terminal(STDERR_FILENO);
+bool has_colours(const Environment& environment, int descriptor) {
+    return variable(environment, "NO_COLOR").empty() && is_terminal(descriptor);
 }
 
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment) {

@@ -39,8 +39,8 @@ int run_tool(const char* name, const std::function<int()>& tool);
 /// person. Quiet: warnings and errors only.
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment);
 
-/// Whether standard error is a terminal and nobody set NO_COLOR.
-bool has_colours(const Environment& environment);
+/// Whether a descriptor, standard error if not said, is a terminal and nobody set NO_COLOR.
+bool has_colours(const Environment& environment, int descriptor = 2);
 
 Sources config_sources(const CommonFlags& flags, const Environment& environment);
 

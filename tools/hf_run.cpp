@@ -1,4 +1,4 @@
-// hf-run: a prompt to text. docs/hf-run.md is its manual.
+// hf-run: a prompt to text, or a chat. docs/hf-run.md is its manual.
 
 #include <unistd.h>
 
@@ -19,10 +19,13 @@
 #include "libcore/run/open_tokenizer.h"
 #include "libcore/text/chat.h"
 #include "tools/answer.h"
+#include "tools/chat.h"
+#include "tools/chat_history.h"
 #include "tools/device_facts.h"
 #include "tools/hf_run_flags.h"
 #include "tools/profile_output.h"
 #include "tools/signals.h"
+#include "tools/terminal.h"
 
 namespace hf {
 namespace {
@@ -44,11 +47,17 @@ std::string read_prompt_file(const std::string& path) {
     return text;
 }
 
+/// Whether nothing gives a prompt, and a person sits at both ends.
+bool wants_chat(const RunFlags& flags) {
+    return flags.arguments.empty() && flags.file.empty() && flags.prompt_ids.empty() &&
+           is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO);
+}
+
 /// The text of the prompt: argument, file or pipe.
 std::string read_prompt(const RunFlags& flags) {
     if (!flags.file.empty()) return read_prompt_file(flags.file);
     if (!flags.arguments.empty() && flags.arguments[0] != "-") return flags.arguments[0];
-    if (flags.arguments.empty() && is_terminal(STDIN_FILENO))
+    if (flags.arguments.empty() && is_terminal(STDIN_FILENO))  // but the output is none
         throw Error(
             "there is no prompt; write one in quotes (hf-run \"Tell me a story.\"), name a "
             "file with --file, or send it through a pipe",
@@ -82,39 +91,40 @@ struct Request {
     std::shared_ptr<const ModelFile> file;
     std::unique_ptr<Tokenizer> tokenizer;  // null: the model has none
     ModelDefaults defaults;
-    std::vector<int32_t> prompt;
-    std::string_view chat_template;  // empty: raw text or ids
+    std::vector<int32_t> prompt;                  // of a chat: empty
+    const ChatTemplate* chat_template = nullptr;  // null: raw text or ids
 };
+
+void need_tokenizer(const Request& r) {
+    if (!r.tokenizer)
+        throw Error(fmt::format("{} has no tokenizer, so it cannot read text; give the prompt as "
+                                "--prompt-ids 1,2,3",
+                                r.file->path),
+                    Fault::refused);
+}
+
+const ChatTemplate* template_of(const ModelFile& file) {
+    return choose_template(file.path, file.chat_template, architecture_of(file).name);
+}
 
 void encode_prompt(Request& r, const RunFlags& flags, const RunConfig& config, std::string text) {
     if (!flags.prompt_ids.empty()) {
         r.prompt = parse_ids(flags.prompt_ids);
         return;
     }
-    if (!r.tokenizer)
-        throw Error(fmt::format("{} has no tokenizer, so it cannot read text; give the prompt as "
-                                "--prompt-ids 1,2,3",
-                                r.file->path),
-                    Fault::refused);
-    const ChatTemplate* chat = nullptr;
-    if (!flags.is_raw)
-        chat = choose_template(r.file->path, r.file->chat_template, architecture_of(*r.file).name);
-    if (!chat) {
-        r.prompt = encode_raw(*r.tokenizer, text);
-        return;
-    }
-    r.chat_template = chat->name;
-    r.prompt = encode_chat(*r.tokenizer, *chat, {std::move(text), config.system, config.thinking});
+    need_tokenizer(r);
+    if (!flags.is_raw) r.chat_template = template_of(*r.file);
+    r.prompt = r.chat_template ? encode_chat(*r.tokenizer, *r.chat_template,
+                                             {std::move(text), config.system, config.thinking})
+                               : encode_raw(*r.tokenizer, text);
 }
 
-Request open_request(const RunFlags& flags, const RunConfig& config, std::string text,
-                     const Log& log) {
+Request open_request(const RunConfig& config, const Log& log) {
     Request r;
     const std::string path = config.model.empty() ? bundled_model(program_folder()) : config.model;
     r.file = std::make_shared<ModelFile>(open_model_file(path, log));
     r.tokenizer = open_tokenizer(*r.file);
     r.defaults = read_model_defaults(*r.file, r.tokenizer.get());
-    encode_prompt(r, flags, config, std::move(text));
     return r;
 }
 
@@ -127,7 +137,7 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
         .device = device.info(),
         .kv_cache = config.memory.kv_cache,
         .max_seq = context_size(config.memory.max_seq, model.config.max_positions),
-        .chat_template = std::string(r.chat_template),
+        .chat_template = std::string(r.chat_template ? r.chat_template->name : ""),
         .sampling = sampling_options(config.sampling, r.defaults.sampling,
                                      config.run.seed.value_or(std::random_device()())),
         .prompt_tokens = uint32_t(r.prompt.size()),
@@ -145,7 +155,8 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     std::string text = flags.prompt_ids.empty() ? read_prompt(flags) : "";
     if (interrupted()) return kInterruptedExit;
 
-    const Request request = open_request(flags, config.run, std::move(text), log);
+    Request request = open_request(config.run, log);
+    encode_prompt(request, flags, config.run, std::move(text));
     StepProfile profile;
     DeviceOptions options = device_options(config);
     if (flags.is_profiled) options.profile = &profile;
@@ -186,6 +197,48 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     return generation.finish == Finish::interrupted ? kInterruptedExit : 0;
 }
 
+Request open_chat_request(const RunConfig& config, const Log& log) {
+    Request r = open_request(config, log);
+    need_tokenizer(r);
+    r.chat_template = template_of(*r.file);
+    if (!r.chat_template)
+        throw Error(fmt::format("{} has no chat template, so there is no chat with it; give it a "
+                                "text to go on with: hf-run \"Once upon a time\"",
+                                r.file->path),
+                    Fault::refused);
+    return r;
+}
+
+int start_chat(const RunFlags& flags, const Config& config, const Environment& environment,
+               const Log& log) {
+    refuse_chat_flags(flags);
+    catch_interrupts();
+    const Request request = open_chat_request(config.run, log);
+    const auto device = open_device(config.device.kind, device_options(config));
+    const Model model = load_placed(request.file, *device, config, 1, log);
+    if (interrupted()) return kInterruptedExit;
+    const RunFacts facts = gather_facts(request, model, *device, config);
+    Session session(model, *device, {facts.max_seq, kv_type_by_name(facts.kv_cache), 1});
+
+    const Tokenizer& tokenizer = *request.tokenizer;
+    GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids};
+    if (flags.ignore_eos) generate.stop_ids.clear();
+    Conversation conversation(
+        session, tokenizer, *request.chat_template,
+        {facts.sampling, known_ids(&tokenizer, model.config.vocab), generate, config.run.thinking});
+    conversation.set_system(config.run.system);
+    const bool has_escapes = knows_escapes(variable(environment, "TERM"));
+    return chat({.conversation = conversation,
+                 .model = facts.model,
+                 .device = device_text(facts.device),
+                 .style = {has_escapes, has_escapes && has_colours(environment, STDOUT_FILENO)},
+                 .shows_thinking = config.run.show_thinking,
+                 .is_quiet = flags.common.is_quiet,
+                 .history_path = history_path(environment),
+                 .home = variable(environment, "HOME"),
+                 .progress = terminal_progress});
+}
+
 int run(int argc, char** argv) {
     const Environment environment = read_environment(environ);
     RunFlags flags;
@@ -196,6 +249,7 @@ int run(int argc, char** argv) {
         Output().write(flags.common.explain_config ? explain(resolved) : list_models(resolved));
         return 0;
     }
+    if (wants_chat(flags)) return start_chat(flags, resolved.config, environment, log);
     return answer(flags, resolved.config, log);
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kIntroduction =
     "hf-run \"Tell me a short story about a dragon.\"    asks the bundled model\n"
     "hf-run MODEL \"prompt\"    asks another one: a folder, or a name from hipfire.toml\n"
-    "echo prompt | hf-run     the prompt may come through a pipe, or from --file";
+    "echo prompt | hf-run     the prompt may come through a pipe; without one it is a chat";
 
 bool sets(const RunFlags& flags, std::string_view key) {
     const auto& settings = flags.common.settings;
@@ -73,6 +73,19 @@ std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& 
                         Fault::usage);
     refuse_conflicts(flags);
     return std::nullopt;
+}
+
+void refuse_chat_flags(const RunFlags& f) {
+    const std::pair<bool, const char*> flags[] = {
+        {f.is_raw, "--raw"},          {f.is_json, "--json"},
+        {f.print_ids, "--print-ids"}, {f.print_hash, "--hash"},
+        {f.is_profiled, "--profile"}, {!f.dump_logits.empty(), "--dump-logits"}};
+    for (const auto& [is_given, name] : flags)
+        if (is_given)
+            throw Error(fmt::format("{} needs a prompt, and there is none: write one in quotes, or "
+                                    "leave the flag out for a chat",
+                                    name),
+                        Fault::usage);
 }
 
 void take_model_argument(RunFlags& flags, const std::vector<KnownModel>& models) {

@@ -25,6 +25,9 @@ struct RunFlags {
 /// Errors  hf::Error(usage), also for flags that contradict each other
 std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& flags);
 
+/// Refuses what has no meaning in a chat. Errors: hf::Error(usage)
+void refuse_chat_flags(const RunFlags& flags);
+
 /// Takes the model out of the arguments, as a flag; at most the prompt is left. See is_model().
 void take_model_argument(RunFlags& flags, const std::vector<KnownModel>& models);
 

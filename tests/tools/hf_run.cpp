@@ -268,6 +268,24 @@ TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 1
     }
 }
 
+TEST_CASE("hf-run: an interrupt in a long prompt ends it with its summary and exit code 130") {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the cat sat on the mat and looked at the big red dog ";
+    bool was_sent = false;
+    const Outcome run = ask({"--json", "--isa", "scalar", "--threads", "1"},
+                            {.input = text, .on_output = [&](pid_t child, const std::string&) {
+                                 if (!was_sent)
+                                     was_sent = kill(child, SIGINT) == 0;  // at the start object
+                                 return true;
+                             }});
+    CHECK(run.code == 130);
+    const auto list = objects(run.out);
+    REQUIRE(list.size() == 2);
+    CHECK(list[1]["finish"] == "interrupted");
+    CHECK(list[1]["prompt"]["tokens"] < list[1]["tokens_in"]);
+    CHECK(contains(run.err, "interrupted"));
+}
+
 TEST_CASE("hf-run: a second interrupt ends it at once") {
     RunOptions options;
     bool was_sent = false;
