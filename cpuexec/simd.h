@@ -14,6 +14,11 @@
 #include <cstddef>
 #include <cstring>
 
+/// Without sanitizers, with which these functions take a hundred times longer to compile. What they
+/// read is watched by the tests, with pages that cannot be read.
+#define HF_UNCHECKED \
+    __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 /// The program is built for the plain machine; functions that use more carry these, and so do the
 /// helpers that they call. A lambda does not inherit them: use functions. Their names say the level
 /// (scripts/check-levels.sh looks at the machine code).
@@ -21,11 +26,13 @@
 #define HF_TARGET_AVXVNNI HF_TARGET_AVX2 ",avxvnni"
 #define HF_TARGET_AVX512 HF_TARGET_AVX2 ",avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni"
 #define HF_AVX2 __attribute__((target(HF_TARGET_AVX2)))
-#define HF_AVX2_INLINE __attribute__((target(HF_TARGET_AVX2), always_inline)) inline
+#define HF_AVX2_INLINE HF_UNCHECKED __attribute__((target(HF_TARGET_AVX2), always_inline)) inline
 #define HF_AVXVNNI __attribute__((target(HF_TARGET_AVXVNNI)))
-#define HF_AVXVNNI_INLINE __attribute__((target(HF_TARGET_AVXVNNI), always_inline)) inline
+#define HF_AVXVNNI_INLINE \
+    HF_UNCHECKED __attribute__((target(HF_TARGET_AVXVNNI), always_inline)) inline
 #define HF_AVX512 __attribute__((target(HF_TARGET_AVX512)))
-#define HF_AVX512_INLINE __attribute__((target(HF_TARGET_AVX512), always_inline)) inline
+#define HF_AVX512_INLINE \
+    HF_UNCHECKED __attribute__((target(HF_TARGET_AVX512), always_inline)) inline
 
 /// Plain code that is compiled as part of its callers, for the instructions of those.
 #define HF_INLINE __attribute__((always_inline)) inline
@@ -41,7 +48,7 @@ namespace hf::cpu {
 
 /// Reads a T from any address.
 template <class T>
-inline T load(const std::byte* from) {
+HF_INLINE T load(const std::byte* from) {
     T value;
     std::memcpy(&value, from, sizeof(T));
     return value;

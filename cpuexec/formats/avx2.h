@@ -208,7 +208,7 @@ HF_AVX2_INLINE void load_f32_pairs(Rows w, Floats& scale, Floats& zero) {
     }
 }
 
-#define HF_LEVEL HF_AVX2
+#define HF_LEVEL HF_AVX2 HF_UNCHECKED
 #define HF_LEVEL_INLINE HF_AVX2_INLINE
 #include "cpuexec/formats/dot_driver.h"
 #undef HF_LEVEL

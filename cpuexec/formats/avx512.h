@@ -206,7 +206,7 @@ HF_AVX512_INLINE void load_f32_pairs(Rows w, Floats& scale, Floats& zero) {
     zero.v[0] = _mm512_shuffle_ps(lows, highs, _MM_SHUFFLE(3, 1, 3, 1));
 }
 
-#define HF_LEVEL HF_AVX512
+#define HF_LEVEL HF_AVX512 HF_UNCHECKED
 #define HF_LEVEL_INLINE HF_AVX512_INLINE
 #include "cpuexec/formats/dot_driver.h"
 #undef HF_LEVEL

@@ -38,7 +38,7 @@ HF_AVXVNNI_INLINE __m256i products(const Bytes (&codes)[n], const std::byte* x, 
     return sum;
 }
 
-#define HF_LEVEL HF_AVXVNNI
+#define HF_LEVEL HF_AVXVNNI HF_UNCHECKED
 #define HF_LEVEL_INLINE HF_AVXVNNI_INLINE
 #include "cpuexec/formats/dot_driver.h"
 #undef HF_LEVEL

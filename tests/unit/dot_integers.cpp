@@ -25,16 +25,17 @@ double largest_code(Activations a) {
 /// Columns of float32, and the same prepared, the last one ending with its memory.
 struct Prepared {
     Prepared(const cpu::Prepare& p, Activations a, const std::vector<float>& x, size_t cols)
-        : count(x.size() / cols), stride(cpu::prepared_floats(p, a, cols) + 3) {
-        words.assign(count * stride - 3, NAN);
-        words.shrink_to_fit();
+        : count(x.size() / cols),
+          stride(cpu::prepared_floats(p, a, cols) + 3),
+          memory((count * stride - 3) * sizeof(float)) {
         for (size_t t = 0; t < count; ++t)
-            cpu::prepare(Level::scalar, p, a, &x[t * cols], cols, &words[t * stride]);
+            cpu::prepare(Level::scalar, p, a, &x[t * cols], cols, column(t));
     }
+    float* column(size_t t) const { return reinterpret_cast<float*>(memory.get()) + t * stride; }
     /// The last n columns.
-    cpu::Columns last(size_t n) const { return {&words[(count - n) * stride], stride, n}; }
+    cpu::Columns last(size_t n) const { return {column(count - n), stride, n}; }
     size_t count, stride;
-    std::vector<float> words;
+    GuardedMemory memory;
 };
 
 /// A weight, its columns, and what the plain dot makes of them: y[t * kRows + r].
@@ -45,8 +46,7 @@ struct Case {
           prepared(codec.cpu.prepare, a, x, W.view.cols),
           y(kMostColumns * kRows) {
         for (size_t t = 0; t < kMostColumns; ++t)
-            codec.cpu.dot[0][size_t(a)](W.view, 0, kRows,
-                                        {&prepared.words[t * prepared.stride], 0, 1}, &y[t * kRows],
+            codec.cpu.dot[0][size_t(a)](W.view, 0, kRows, {prepared.column(t), 0, 1}, &y[t * kRows],
                                         kRows);
     }
     OddMatrix W;

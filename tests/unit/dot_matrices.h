@@ -1,11 +1,11 @@
-// Packed matrices for tests of the dots: random, at odd addresses, ending with their memory.
+// Packed matrices for tests of the dots: random, at odd addresses, ending with readable memory.
 #pragma once
+
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -14,12 +14,25 @@
 namespace hf {
 
 using Random = std::mt19937_64;
-using Memory = std::unique_ptr<std::byte, void (*)(void*)>;
+/// Memory that ends at a page which cannot be read: who reads behind it dies.
+class GuardedMemory {
+  public:
+    explicit GuardedMemory(size_t bytes)
+        : mapped_((bytes + kPage - 1) / kPage * kPage + kPage),
+          begin_(static_cast<std::byte*>(
+              mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+          data_(begin_ + mapped_ - kPage - bytes) {
+        mprotect(begin_ + mapped_ - kPage, kPage, PROT_NONE);
+    }
+    GuardedMemory(const GuardedMemory&) = delete;
+    ~GuardedMemory() { munmap(begin_, mapped_); }
+    std::byte* get() const { return data_; }
 
-/// Memory for `bytes` at an odd address, which ends with the allocation.
-inline Memory odd_memory(size_t bytes) {
-    return {static_cast<std::byte*>(std::malloc(bytes + 1)), &std::free};
-}
+  private:
+    static constexpr size_t kPage = 4096;
+    size_t mapped_;
+    std::byte *begin_, *data_;
+};
 
 /// From 2^-6 to 1, of any sign.
 inline uint16_t random_scale(Random& random) {
@@ -37,19 +50,19 @@ inline void fill_scales(std::byte* out, size_t count, Random& random) {
     }
 }
 
-/// A packed matrix at an odd address whose last row ends with the allocation. Rows are `gap` bytes
-/// further apart than they must be.
+/// A packed matrix whose last row ends with its memory. Rows are `gap` bytes further apart than
+/// they must be; where that is odd, rows begin at addresses of any kind.
 struct OddMatrix {
     OddMatrix(const Codec& codec, size_t rows, size_t cols, size_t gap, uint64_t seed)
         : row_bytes(codec.row_bytes(cols)),
-          memory(odd_memory(rows * (row_bytes + gap) - gap)),
-          sidecar(odd_memory(sidecar_size(codec, rows, cols))),
-          view{memory.get() + 1, rows, activation_cols(codec, cols), row_bytes + gap,
-               codec.sidecar == Sidecar::none ? nullptr : sidecar.get() + 1} {
+          memory(rows * (row_bytes + gap) - gap),
+          sidecar(sidecar_size(codec, rows, cols)),
+          view{memory.get(), rows, activation_cols(codec, cols), row_bytes + gap,
+               codec.sidecar == Sidecar::none ? nullptr : sidecar.get()} {
         Random random(seed);
         draw_sidecar(codec, sidecar_size(codec, rows, cols), random);
         for (size_t r = 0; r < rows; ++r) {
-            std::byte* row = memory.get() + 1 + r * (row_bytes + gap);
+            std::byte* row = memory.get() + r * (row_bytes + gap);
             draw_row(codec, cols, row, random);
             if (r + 1 < rows) std::memset(row + row_bytes, 0xff, gap);  // NaN in most formats
         }
@@ -62,10 +75,10 @@ struct OddMatrix {
 
     /// f16 numbers, or float32 levels.
     void draw_sidecar(const Codec& codec, size_t bytes, Random& random) {
-        fill_scales(sidecar.get() + 1, bytes / 2, random);
+        fill_scales(sidecar.get(), bytes / 2, random);
         for (size_t k = 0; k < kLloydLevels && codec.sidecar == Sidecar::levels; ++k) {
             const float level = float(k) + 0.25f;
-            std::memcpy(sidecar.get() + 1 + k * sizeof(float), &level, sizeof(float));
+            std::memcpy(sidecar.get() + k * sizeof(float), &level, sizeof(float));
         }
     }
 
@@ -100,7 +113,7 @@ struct OddMatrix {
     }
 
     size_t row_bytes;
-    Memory memory, sidecar;
+    GuardedMemory memory, sidecar;
     cpu::WeightView view;
 };
 
