@@ -73,11 +73,6 @@ struct Step {
     static constexpr uint32_t kNoLayer = 0xffffffff;
 };
 
-/// A matrix times activations: in[0].
-constexpr bool is_product(const Step& step) {
-    return step.op == Op::gemv || step.op == Op::gemv_residual;
-}
-
 /// A list of steps with one function per op, so that a layer reads like its formula.
 /// Slots and weights are as in the op's line above; widths are checked by HF_ASSERT.
 struct StepList {

@@ -17,10 +17,11 @@ Place place_of(const Step& step) {
     return row_of(step.op).place;
 }
 
-/// Whether the CPU has the vectors that a floating step reads. (A rotation reads a matrix's scale.)
+/// Whether the CPU has the vectors that a floating step reads. (A rotation reads a matrix's scale,
+/// a preparation nothing of it.)
 bool cpu_has_vectors(const Step& step) {
     const auto has = [](const Weight* w) { return !w || w->is_mirrored; };
-    if (step.op == Op::rotate && step.w->awq_id == 0) return true;
+    if (step.op == Op::prepare || (step.op == Op::rotate && step.w->awq_id == 0)) return true;
     return has(step.w) && has(step.aux);
 }
 

@@ -23,7 +23,7 @@ std::vector<Step> lower_rotations(std::span<const Step> steps, SlotTable& slots)
     StepList list;
     DerivedSlots<Turn> rotated(slots);
     for (Step step : steps) {
-        if (is_product(step) && step.w->codec->rotation != Rotation::none) {
+        if (is_product(step.op) && step.w->codec->rotation != Rotation::none) {
             const Turn turn = turn_of(step);
             const auto [to, is_new] = rotated.get(step.in[0], turn, turn.width, "_rotated");
             list.layer = step.layer;

@@ -25,7 +25,7 @@ class ObservingDevice : public HostDevice {
     void submit(std::span<const Step> steps, const Tokens& tokens) override {
         size_t done = 0;
         for (size_t i = 0; i < steps.size(); ++i) {
-            if (!is_product(steps[i]) || steps[i].layer == Step::kNoLayer) continue;
+            if (!is_product(steps[i].op) || steps[i].layer == Step::kNoLayer) continue;
             HostDevice::submit(steps.subspan(done, i - done), tokens);
             done = i;
             observe(steps[i], tokens);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/data.h"
+#include "tests/support/place_by_hand.h"
 #include "tests/support/run_model.h"
 
 using namespace hf;
@@ -57,6 +58,17 @@ TEST_CASE("integer activations: levels and threads change no bit") {
                 if (cpu::cpu_has(setup.level)) CHECK(answer(c, setup) == want);
             }
         }
+}
+
+TEST_CASE("integer activations: spilled layers give the bits of the resident model") {
+    const Case c = {"tiny_llama", "tiny_llama.q4_0"};
+    Setup setup = with(cpu::Activations::i16);
+    const auto want = answer(c, setup);
+    setup.lanes.poison_stale = true;
+    for (const Exec exec : {Exec::device, Exec::cpu, Exec::split}) {
+        setup.place = [exec](ModelPlan& plan) { place(plan, {.layers = 1, .exec = exec}); };
+        CHECK(answer(c, setup) == want);
+    }
 }
 
 TEST_CASE("integer activations: the greedy ids are the reference's wherever its choice is clear") {

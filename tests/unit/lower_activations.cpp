@@ -63,10 +63,11 @@ TEST_CASE("lower_activations: products of one input and one preparation share it
     list.gemv(a, x, y);
     const auto lowered = lower_activations(list.steps, Activations::i16, slots);
     CHECK(count(lowered, Op::prepare) == 4);
-    CHECK(lowered[1].in[0] == lowered[2].in[0]);
-    CHECK(lowered[1].in[0] != lowered[4].in[0]);
-    CHECK(slots.slots.size() ==
-          5);  // two prepared ones of x, one of y; the last goes into a free one
+    CHECK(lowered[1].op == Op::prepare);  // both in front of all products of x
+    CHECK(lowered[2].in[0] == lowered[3].in[0]);
+    CHECK(lowered[2].in[0] == lowered[0].out[0]);
+    CHECK(lowered[4].in[0] == lowered[1].out[0]);
+    CHECK(slots.slots.size() == 5);  // two prepared ones of x, one of y; the last reuses a slot
 }
 
 TEST_CASE("lower_activations: what was rotated is prepared after its rotation") {
