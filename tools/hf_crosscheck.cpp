@@ -15,6 +15,7 @@
 #include "libcore/run/load_placed.h"
 #include "libcore/run/open_tokenizer.h"
 #include "libcore/run/perplexity.h"
+#include "tools/crosscheck_cpu.h"
 #include "tools/crosscheck_output.h"
 #include "tools/device_facts.h"
 #include "tools/model_argument.h"
@@ -27,13 +28,14 @@ constexpr const char* kName = "hf-crosscheck";
 constexpr const char* kIntroduction =
     "hf-crosscheck --perplexity models/demo/eval.txt       how well the bundled model predicts it\n"
     "hf-crosscheck MODEL --perplexity FILE --ctx 2048      another model, in windows of 2048\n"
-    "hf-crosscheck MODEL --weights ORIGINAL                how far its weights are from those";
+    "hf-crosscheck MODEL --weights ORIGINAL                how far its weights are from those\n"
+    "hf-crosscheck --cpu                                   whether this machine computes rightly";
 
 struct CrosscheckFlags {
     CommonFlags common;
     std::string model, text, original;
     uint64_t most_tokens = 0;  // 0: all
-    bool is_json = false;
+    bool is_json = false, checks_cpu = false, fails_on_skip = false;
 };
 
 std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
@@ -50,6 +52,9 @@ std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
     app.add_option("--weights", flags.original,
                    "Relative error of the weights against those of another model")
         ->type_name("MODEL");
+    const auto* cpu = app.add_flag("--cpu", flags.checks_cpu, "Every function of the CPU engine");
+    app.add_flag("--no-skip", flags.fails_on_skip, "What --cpu cannot check is an error")
+        ->needs(app.get_option(cpu->get_name()));
     app.add_flag("--json", flags.is_json, "One JSON object per check");
     add_common_flags(app, flags.common);
     if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
@@ -127,11 +132,13 @@ int run(int argc, char** argv) {
         Output().write(answer);
         return 0;
     }
-    if (flags.text.empty() && flags.original.empty())
+    if (flags.text.empty() && flags.original.empty() && !flags.checks_cpu)
         throw Error(
             "there is nothing to check; name a text with --perplexity, or a model with "
-            "--weights",
+            "--weights, or ask for --cpu",
             Fault::usage);
+    if (flags.checks_cpu) check_cpu(resolved.config, {flags.is_json, flags.fails_on_skip}, log);
+    if (flags.text.empty() && flags.original.empty()) return 0;
     const std::string path = model_path(resolved.config);
     Checker checker{flags, resolved.config, log,
                     std::make_shared<const ModelFile>(open_model_file(path, log))};

@@ -1,0 +1,45 @@
+#include "libcore/run/crosscheck_dots.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cpuexec/isa.h"
+#include "libcore/base/error.h"
+
+namespace hf {
+
+std::string_view name(cpu::Activations activations) {
+    constexpr std::string_view kNames[cpu::kActivations] = {"f32", "i16", "int8"};
+    return kNames[size_t(activations)];
+}
+
+std::vector<OwnDot> own_dots(const Codec& codec) {
+    std::vector<OwnDot> all;
+    for (size_t a = 0; a < cpu::kActivations; ++a)
+        for (size_t l = 0; l < cpu::kLevels; ++l)
+            if (const cpu::Dot dot = codec.cpu.dot[l][a]) {
+                const auto level = cpu::Level(l);
+                const auto activations = cpu::Activations(a);
+                all.push_back({level, activations, dot,
+                               fmt::format("{}/{}", cpu::name(level), name(activations))});
+            }
+    return all;
+}
+
+std::string why_skipped(cpu::Level level, const CpuCheckOptions& options) {
+    if (!cpu::cpu_has(level)) return fmt::format("this CPU has no {}", cpu::name(level));
+    if (level > options.highest)
+        return fmt::format("above {}, the highest level asked for", cpu::name(options.highest));
+    return "";
+}
+
+PreparedColumns::PreparedColumns(const Codec&, const OwnDot& own, std::span<const DotInput> inputs)
+    : stride_(inputs[0].x.size() + 5) {
+    HF_ASSERT(own.activations == cpu::Activations::f32);
+    data_.assign((inputs.size() - 1) * stride_ + inputs[0].x.size(), NAN);
+    for (size_t t = 0; t < inputs.size(); ++t)
+        std::ranges::copy(inputs[t].x, data_.begin() + ptrdiff_t(t * stride_));
+}
+
+}  // namespace hf
