@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cpuexec/topology.h"
+#include "libcore/run/coverage.h"
 #include "tools/device_facts.h"
 #include "tools/inspect_output.h"
 #include "tools/model_argument.h"
@@ -23,7 +24,7 @@ constexpr const char* kIntroduction =
 struct InspectFlags {
     CommonFlags common;
     std::string model;
-    bool lists_tensors = false, scans = false, is_json = false;
+    bool lists_tensors = false, scans = false, is_json = false, shows_coverage = false;
 };
 
 std::optional<int> parse_inspect_flags(int argc, const char* const* argv, InspectFlags& flags) {
@@ -33,6 +34,8 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
     app.add_flag("--tensors", flags.lists_tensors, "List every tensor");
     app.add_flag("--scan", flags.scans, "Read all weights and count those that are not finite");
     app.add_flag("--json", flags.is_json, "One JSON object");
+    app.add_flag("--coverage", flags.shows_coverage,
+                 "Of all formats, which instruction levels have functions of their own");
     add_common_flags(app, flags.common);
     if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
     take_model(flags.common, flags.model);
@@ -64,6 +67,10 @@ int run(int argc, char** argv) {
     Output output;
     if (const std::string answer = answer_of(flags.common, resolved); !answer.empty()) {
         output.write(answer);
+        return 0;
+    }
+    if (flags.shows_coverage) {
+        output.write(coverage_page());
         return 0;
     }
     const Config& config = resolved.config;

@@ -170,3 +170,10 @@ TEST_CASE("hf-inspect: --help fits a screen and begins with an example; names ar
     CHECK(contains(hf_inspect({"tiny_llama"}, named).out, "architecture  llama"));
     CHECK(contains(hf_inspect({"--list"}, named).out, "tiny_llama"));
 }
+
+TEST_CASE("hf-inspect: --coverage prints the page that is kept in docs, and needs no model") {
+    const Outcome run = hf_inspect({"--coverage"});
+    CHECK(run.code == 0);
+    CHECK(run.err.empty());
+    CHECK(run.out == read_file(data_path("../../docs/cpu-coverage.md")));
+}
