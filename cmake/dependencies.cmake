@@ -42,6 +42,11 @@ if(HF_TESTS)
     hf_need(doctest  CMAKE doctest doctest::doctest                   DEBIAN doctest-dev         FEDORA doctest-devel      ARCH doctest)
     hf_need(pcre2    PKGCONFIG libpcre2-8                             DEBIAN libpcre2-dev        FEDORA pcre2-devel        ARCH pcre2)
 endif()
+if(HF_BENCHMARKS)
+    # In two lines: scripts/install-packages.sh takes the others, and few people need this one.
+    hf_need(benchmark CMAKE benchmark benchmark::benchmark
+        DEBIAN libbenchmark-dev FEDORA google-benchmark-devel ARCH benchmark)
+endif()
 
 if(HF_MISSING)
     message(FATAL_ERROR "Libraries are missing; install these packages (pkg-config too):${HF_MISSING}\n"
