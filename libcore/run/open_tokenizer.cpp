@@ -45,6 +45,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelFile& file) {
         return std::make_unique<Tokenizer>(Tokenizer::from_json(
             file.path + (is_folder ? "/tokenizer.json" : ": tokenizer.json"), file.tokenizer));
     if (!file.gguf.has(key_name("model"))) return nullptr;
+    const std::string model(file.gguf.text(key_name("model"), ""));
+    if (model == "no_vocab" || model == "none") return nullptr;  // GGUF's words for it
     return std::make_unique<Tokenizer>(Tokenizer::from_vocab(file.path, vocab_data(file.gguf)));
 }
 

@@ -2,6 +2,8 @@
 #include "libcore/base/error.h"
 #include "libcore/file/gguf.h"
 #include "libcore/run/open_tokenizer.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/unit/temp_folder.h"
 #include "tests/unit/tokenizer_files.h"
 
 using namespace hf;
@@ -28,6 +30,19 @@ TEST_CASE("open_tokenizer: the keys of a GGUF file give the ids that tokenizer.j
 
 TEST_CASE("open_tokenizer: a model without a tokenizer has none") {
     CHECK(open_tokenizer(ModelFile()) == nullptr);
+    const TempFolder folder;
+    for (const char* word : {"no_vocab", "none", "no_vocabulary"}) {
+        GgufParts parts;
+        std::string value;
+        GgufParts::put_string(value, word);
+        parts.keys = {{"tokenizer.ggml.model", kGgufString, value}};
+        folder.write("model.gguf", parts.bytes());
+        const ModelFile file = open_gguf(folder / "model.gguf", Log());
+        if (word == std::string_view("no_vocabulary"))
+            CHECK_THROWS_WITH_AS(open_tokenizer(file), doctest::Contains("not known"), Error);
+        else
+            CHECK(open_tokenizer(file) == nullptr);
+    }
 }
 
 TEST_CASE("open_tokenizer: errors name the file") {
