@@ -31,16 +31,24 @@ struct BandwidthFlags {
     size_t rows = 12288, cols = 4096, windows = 11;
     double gb = 1.5, window_gb = 0.5;
     unsigned threads = 0;  // 0: as the tools do
-    bool has_small_pages = false, is_json = false;
+    bool reads_only = false, has_small_pages = false, is_json = false;
 };
 
 std::optional<int> parse(int argc, const char* const* argv, BandwidthFlags& flags) {
     CLI::App app(kIntroduction, kName);
     app.set_help_flag("-h,--help", "This text");
     app.add_option("-f,--formats", flags.formats, "Formats; 'all' for every one")->delimiter(',');
-    app.add_option("-a,--activations", flags.activations, "Of f32, i16, int8; all")->delimiter(',');
+    app.add_option("-a,--activations", flags.activations, "Of f32, i16, int8; all")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"f32", "i16", "int8"}));
     app.add_option("-i,--isa", flags.levels, "Instruction levels; all that there are")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->check([](const std::string& name) {
+            const auto level = cpu::parse_level(name);
+            if (!level)
+                return name + " is no level; there are scalar, avx2, avxvnni, avx512vnni, amx";
+            return cpu::cpu_has(*level) ? std::string() : "this CPU has no " + name;
+        });
     app.add_option("-t,--threads", flags.threads, "Threads; one for each core");
     app.add_option("--tokens", flags.tokens, "Columns that are multiplied at once; 1")
         ->delimiter(',')
@@ -51,6 +59,7 @@ std::optional<int> parse(int argc, const char* const* argv, BandwidthFlags& flag
     app.add_option("--windows", flags.windows, "Of each arm; 11")->check(CLI::PositiveNumber);
     app.add_option("--window-gb", flags.window_gb, "Read in a window; 0.5")
         ->check(CLI::PositiveNumber);
+    app.add_flag("--reads-only", flags.reads_only, "No products");
     app.add_flag("--small-pages", flags.has_small_pages, "Pages of 4 KiB, not of 2 MiB");
     app.add_flag("--json", flags.is_json, "One JSON object per arm");
     return parse_flags(app, argc, argv);
@@ -80,6 +89,7 @@ std::vector<Arm> arms_of(const BandwidthFlags& flags, const Matrices& matrices,
                          cpu::ThreadPool& pool) {
     std::vector<Arm> arms = {sequential_read(matrices, cpu::detect_level(), pool),
                              four_stream_read(matrices, cpu::detect_level(), pool)};
+    if (flags.reads_only) return arms;
     for (const OwnDot& own : own_dots(matrices.codec())) {
         if (!cpu::cpu_has(own.level) || !is_among(flags.activations, name(own.activations)) ||
             !is_among(flags.levels, cpu::name(own.level)))
