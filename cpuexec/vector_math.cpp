@@ -1,0 +1,257 @@
+// What works on each element by itself is written once as a plain loop and compiled twice, for the
+// plain machine and for AVX2: nothing is fused or reordered, so the bits are the same. Sums over a
+// row and sums of rows are twins, because a compiler left alone keeps their lanes in memory.
+#include "cpuexec/vector_math.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "cpuexec/simd.h"
+
+/// Compiled as part of its callers, for the instructions of those.
+#define HF_INLINE __attribute__((always_inline)) inline
+
+/// The next loop touches different elements each time round, whether or not pointers are the same.
+#ifdef __clang__
+#define HF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define HF_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace hf::cpu {
+namespace {
+
+// Element by element. ---------------------------------------------------------------------------
+
+HF_INLINE float power_of_two(int32_t k) {
+    return std::bit_cast<float>(uint32_t(k + 127) << 23);
+}
+
+/// exp(x) = 2^k exp(r), k the integer nearest to x / ln 2. ln 2 is taken in two parts, of which k
+/// times the first is exact (Cody and Waite, "Software Manual for the Elementary Functions", 1980).
+/// exp(r) = 1 + r + r^2 q(r), q by Remez' algorithm for |r| <= ln 2 / 2: relative error 3.1e-9.
+/// 2^k comes in two factors, so that results up to 2^128 and denormals come out.
+HF_INLINE float exp_of(float x) {
+    constexpr float kLog2E = 0x1.715476p0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+    constexpr float kRound = 0x1.8p23f;  // has no bits below 1, so a sum with it is an integer
+    x = x < -104.0f ? -104.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    const float rounded = x * kLog2E + kRound;
+    const float n = rounded - kRound;
+    const float r = (x - n * kLn2High) - n * kLn2Low;
+    float q = 0x1.6a23d0p-10f;
+    q = q * r + 0x1.123a20p-7f;
+    q = q * r + 0x1.5558f2p-5f;
+    q = q * r + 0x1.555492p-3f;
+    q = q * r + 0x1.fffffcp-2f;
+    const float p = (q * (r * r) + r) + 1.0f;
+    const int32_t k =  // of a NaN: whatever, p is one too
+        int32_t(std::bit_cast<uint32_t>(rounded) - std::bit_cast<uint32_t>(kRound));
+    const int32_t half = k >> 1;
+    return p * power_of_two(half) * power_of_two(k - half);
+}
+HF_INLINE float sigmoid(float x) {
+    return 1.0f / (1.0f + exp_of(-x));
+}
+HF_INLINE float silu(float x) {
+    return x / (1.0f + exp_of(-x));
+}
+
+HF_INLINE void add(const float* a, const float* b, size_t n, float* out) {
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+}
+HF_INLINE void scale(const float* x, float s, size_t n, float* out) {
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = s * x[i];
+}
+HF_INLINE void mul_silu(const float* a, const float* b, size_t n, float* out) {
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = a[i] * silu(b[i]);
+}
+HF_INLINE void mul_sigmoid(const float* a, const float* b, size_t n, float* out) {
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = a[i] * sigmoid(b[i]);
+}
+HF_INLINE void exp_shifted(const float* x, float s, float shift, size_t n, float* out) {
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = exp_of(s * x[i] - shift);
+}
+
+HF_INLINE float taps_at(const float* w, const float* const* x, size_t taps, size_t c) {
+    float sum = 0;
+    HF_UNROLL for (size_t j = 0; j < taps; ++j) sum += w[c * taps + j] * x[j][c];
+    return sum;
+}
+/// All known models have four taps; only a number that the compiler knows becomes vector code.
+HF_INLINE void conv_silu(const float* w, const float* const* x, size_t taps, size_t n, float* out) {
+    if (taps == 4) {
+        HF_INDEPENDENT for (size_t c = 0; c < n; ++c) out[c] = silu(taps_at(w, x, 4, c));
+    } else {
+        for (size_t c = 0; c < n; ++c) out[c] = silu(taps_at(w, x, taps, c));
+    }
+}
+
+template <float (*dot)(const float*, const float*, size_t)>
+HF_INLINE void rmsnorm(const float* x, const float* w, float eps, size_t n, float* out) {
+    const float s = 1.0f / std::sqrt(dot(x, x, n) / float(n) + eps);
+    HF_INDEPENDENT for (size_t i = 0; i < n; ++i) out[i] = x[i] * s * w[i];
+}
+
+/// A function of the above as AVX2 code.
+template <auto function, class... Args>
+HF_AVX2 void wide(Args... args) {
+    function(args...);
+}
+
+// Sums over a row. ------------------------------------------------------------------------------
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+float larger(float a, float b) {
+    return a > b ? a : b;  // b if a is NaN, as in the instruction
+}
+float fold_largest(const float* lane) {
+    float most = kNone;
+    for (size_t l = 0; l < 8; ++l) most = larger(lane[l], most);
+    return most;
+}
+
+float dot_plain(const float* a, const float* b, size_t n) {
+    float lane[8] = {};
+    for (size_t i = 0; i < n; ++i) lane[i % 8] += a[i] * b[i];
+    return fold8(lane);
+}
+HF_AVX2 float dot_avx2(const float* a, const float* b, size_t n) {
+    __m256 lanes = _mm256_setzero_ps();
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        lanes = _mm256_add_ps(lanes, _mm256_mul_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i)));
+    float lane[8];
+    _mm256_storeu_ps(lane, lanes);
+    for (; i < n; ++i) lane[i % 8] += a[i] * b[i];
+    return fold8(lane);
+}
+
+float sum_plain(const float* x, size_t n) {
+    float lane[8] = {};
+    for (size_t i = 0; i < n; ++i) lane[i % 8] += x[i];
+    return fold8(lane);
+}
+HF_AVX2 float sum_avx2(const float* x, size_t n) {
+    __m256 lanes = _mm256_setzero_ps();
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) lanes = _mm256_add_ps(lanes, _mm256_loadu_ps(x + i));
+    float lane[8];
+    _mm256_storeu_ps(lane, lanes);
+    for (; i < n; ++i) lane[i % 8] += x[i];
+    return fold8(lane);
+}
+
+float largest_plain(const float* x, size_t n) {
+    float lane[8] = {kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone};
+    for (size_t i = 0; i < n; ++i) lane[i % 8] = larger(x[i], lane[i % 8]);
+    return fold_largest(lane);
+}
+HF_AVX2 float largest_avx2(const float* x, size_t n) {
+    __m256 lanes = _mm256_set1_ps(kNone);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) lanes = _mm256_max_ps(_mm256_loadu_ps(x + i), lanes);
+    float lane[8];
+    _mm256_storeu_ps(lane, lanes);
+    for (; i < n; ++i) lane[i % 8] = larger(x[i], lane[i % 8]);
+    return fold_largest(lane);
+}
+
+// Sums of rows. ---------------------------------------------------------------------------------
+
+void add_weighted_plain(const WeightedRows& s) {
+    for (size_t r = 0; r < s.rows; ++r)
+        for (size_t j = 0; j < s.terms; ++j)
+            for (size_t c = 0; c < s.cols; ++c)
+                s.out[r][c] = std::fma(s.weights[r][j], s.values[j * s.stride + c], s.out[r][c]);
+}
+
+/// R rows and 8 V columns of the sums, in registers over terms [j0, j1).
+template <size_t R, size_t V>
+HF_AVX2_INLINE void add_tile(const WeightedRows& s, size_t r0, size_t j0, size_t j1, size_t c) {
+    __m256 acc[R][V];
+    const float* w[R];
+    HF_UNROLL for (size_t r = 0; r < R; ++r) {
+        w[r] = s.weights[r0 + r];
+        HF_UNROLL for (size_t v = 0; v < V; ++v) {
+            acc[r][v] = _mm256_loadu_ps(s.out[r0 + r] + c + 8 * v);
+        }
+    }
+    const float* values = s.values + j0 * s.stride + c;
+    for (size_t j = j0; j < j1; ++j, values += s.stride) {
+        __m256 x[V];
+        HF_UNROLL for (size_t v = 0; v < V; ++v) x[v] = _mm256_loadu_ps(values + 8 * v);
+        HF_UNROLL for (size_t r = 0; r < R; ++r) {
+            const __m256 weight = _mm256_broadcast_ss(w[r] + j);
+            HF_UNROLL for (size_t v = 0; v < V; ++v) {
+                acc[r][v] = _mm256_fmadd_ps(weight, x[v], acc[r][v]);
+            }
+        }
+    }
+    HF_UNROLL for (size_t r = 0; r < R; ++r) {
+        HF_UNROLL for (size_t v = 0; v < V; ++v) {
+            _mm256_storeu_ps(s.out[r0 + r] + c + 8 * v, acc[r][v]);
+        }
+    }
+}
+
+/// All columns of R rows. Eight accumulators hide the latency of fma.
+template <size_t R>
+HF_AVX2 void add_rows(const WeightedRows& s, size_t r0, size_t j0, size_t j1) {
+    constexpr size_t V = R <= 2 ? 4 : 2;
+    size_t c = 0;
+    for (; c + 8 * V <= s.cols; c += 8 * V) add_tile<R, V>(s, r0, j0, j1, c);
+    for (; c + 8 <= s.cols; c += 8) add_tile<R, 1>(s, r0, j0, j1, c);
+    for (; c < s.cols; ++c)
+        for (size_t r = r0; r < r0 + R; ++r)
+            for (size_t j = j0; j < j1; ++j)
+                s.out[r][c] = std::fma(s.weights[r][j], s.values[j * s.stride + c], s.out[r][c]);
+}
+
+/// Some terms at a time, whose values stay in the first cache over all rows.
+HF_AVX2 void add_weighted_avx2(const WeightedRows& s) {
+    constexpr size_t kTerms = 16;
+    for (size_t j = 0; j < s.terms; j += kTerms) {
+        const size_t end = std::min(j + kTerms, s.terms);
+        size_t r = 0;
+        for (; r + 4 <= s.rows; r += 4) add_rows<4>(s, r, j, end);
+        if (s.rows - r == 3) add_rows<3>(s, r, j, end);
+        if (s.rows - r == 2) add_rows<2>(s, r, j, end);
+        if (s.rows - r == 1) add_rows<1>(s, r, j, end);
+    }
+}
+
+constexpr VectorMath kPlain = {.dot = dot_plain,
+                               .sum = sum_plain,
+                               .largest = largest_plain,
+                               .add = add,
+                               .scale = scale,
+                               .mul_silu = mul_silu,
+                               .mul_sigmoid = mul_sigmoid,
+                               .exp_shifted = exp_shifted,
+                               .rmsnorm = rmsnorm<dot_plain>,
+                               .conv_silu = conv_silu,
+                               .add_weighted = add_weighted_plain};
+constexpr VectorMath kAvx2 = {.dot = dot_avx2,
+                              .sum = sum_avx2,
+                              .largest = largest_avx2,
+                              .add = wide<add>,
+                              .scale = wide<scale>,
+                              .mul_silu = wide<mul_silu>,
+                              .mul_sigmoid = wide<mul_sigmoid>,
+                              .exp_shifted = wide<exp_shifted>,
+                              .rmsnorm = wide<rmsnorm<dot_avx2>>,
+                              .conv_silu = wide<conv_silu>,
+                              .add_weighted = add_weighted_avx2};
+
+}  // namespace
+
+const VectorMath& vector_math(Level level) {
+    return level >= Level::avx2 ? kAvx2 : kPlain;
+}
+
+}  // namespace hf::cpu
