@@ -66,6 +66,7 @@ using Dot = void (*)(const WeightView& W, size_t r0, size_t r1, const Columns& X
 struct CpuOps {
     Prepare prepare;
     DecodeRow decode_row;
+    DecodeRow decode_row_avx2;  // the same bits
     std::array<std::array<Dot, kActivations>, kLevels> dot;
 };
 
@@ -73,6 +74,10 @@ struct CpuOps {
 /// the plain dot of them, else f32. Does not depend on the level, and so no result does.
 inline Activations pick_activations(const CpuOps& ops, Activations wanted) {
     return ops.dot[size_t(Level::avx2)][size_t(wanted)] ? wanted : Activations::f32;
+}
+
+inline DecodeRow pick_decode(const CpuOps& ops, Level level) {
+    return level >= Level::avx2 ? ops.decode_row_avx2 : ops.decode_row;
 }
 
 /// The dot of the highest level at or below `level`; null when the format has none.

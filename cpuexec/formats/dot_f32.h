@@ -48,6 +48,8 @@ constexpr CpuOps f32_ops() {
     CpuOps ops{.prepare = {},
                .decode_row = [](const WeightView& W, size_t row,
                                 float* out) { plain(W, row, 0, W.cols, out); },
+               .decode_row_avx2 = [](const WeightView& W, size_t row,
+                                     float* out) { avx2(W, row, 0, W.cols, out); },
                .dot = {}};
     ops.dot[size_t(Level::scalar)][size_t(Activations::f32)] =
         [](const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
