@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpuexec/formats/formats.h"
+#include "cpuexec/vector_math.h"
 #include "libcore/base/error.h"
 #include "libcore/ops/host_ops.h"
 #include "libcore/ops/math.h"
@@ -10,8 +12,8 @@
 namespace hf::host {
 namespace {
 
-constexpr uint32_t kMaxChunk = 64;      // tokens in a pass
-constexpr uint32_t kMaxValueDim = 512;  // the config reader checks it
+constexpr uint32_t kMaxChunk = 64;  // tokens in a pass
+constexpr uint32_t kMaxTaps = 16;   // the config reader checks it
 
 const DeltaLayer& layer_of(const Step& step, const Tokens& tokens) {
     return tokens.state_layout->delta_layers[step.params.state];
@@ -29,6 +31,78 @@ void sum_decays(const float* g, size_t stride, uint32_t n, float* c) {
     for (uint32_t i = 0; i < n; ++i) c[i] = sum += g[i * stride];
 }
 
+/// The delta rule of one value head.
+struct DeltaHead {
+    const Step& step;
+    const Tokens& tokens;
+    const uint32_t h;
+
+    const StateSpec& spec = tokens.state_layout->spec;
+    const DeltaLayer& layer = layer_of(step, tokens);
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
+    const uint32_t n = tokens.count, dk = spec.key_dim, dv = spec.value_dim;
+    const uint32_t key_width = spec.key_heads * dk, d_stride = spec.value_heads * dv;
+
+    float* q(uint32_t i) const { return tokens.row(step.in[0], i) + key_head(spec, h) * dk; }
+    float* k(uint32_t i) const { return q(i) + key_width; }
+    float* v(uint32_t i) const { return tokens.row(step.in[0], i) + 2 * key_width + h * dv; }
+    float* d(uint32_t i) const {
+        return tokens.at<float>(layer.pending_d) + uint64_t(i) * d_stride + h * dv;
+    }
+    float* o(uint32_t i) const { return tokens.row(step.out[0], i) + h * dv; }
+
+    void run() const {
+        float c[kMaxChunk], decay[kMaxChunk];
+        const float* g = tokens.row(step.in[1], 0) + h;
+        sum_decays(g, step.in[1].width, n, c);
+        math.exp_shifted(c, 1, 0, n, decay);
+        read_state();
+        for (uint32_t i = 0; i < n; ++i) {
+            tokens.at<float>(layer.pending_g)[uint64_t(i) * spec.value_heads + h] =
+                g[i * step.in[1].width];
+            for (uint32_t e = 0; e < dv; ++e) d(i)[e] = v(i)[e] - decay[i] * d(i)[e];
+            math.scale(o(i), decay[i], dv, o(i));
+            add_earlier(i, c);
+        }
+    }
+
+    /// o_i = S^T q_i and d_i = S^T k_i of all tokens.
+    void read_state() const {
+        const float* weights[2 * kMaxChunk];
+        float* out[2 * kMaxChunk];
+        for (uint32_t i = 0; i < n; ++i) {
+            weights[2 * i] = q(i), out[2 * i] = o(i);
+            weights[2 * i + 1] = k(i), out[2 * i + 1] = d(i);
+            std::fill_n(o(i), dv, 0.0f);
+            std::fill_n(d(i), dv, 0.0f);
+        }
+        const float* s = tokens.at<float>(layer.s) + uint64_t(h) * dk * dv;
+        math.add_weighted({2 * n, dk, dv, weights, s, dv, out});
+    }
+
+    /// What token i owes to those before it in this pass, and o_i to its own d_i.
+    void add_earlier(uint32_t i, const float* c) const {
+        const cpu::WeightView keys{reinterpret_cast<const std::byte*>(k(0)), n, dk,
+                                   step.in[0].width * sizeof(float), nullptr};
+        float fade[kMaxChunk], for_q[kMaxChunk], for_k[kMaxChunk], products[2][kMaxChunk];
+        cpu::pick_dot(cpu::f32, tokens.level, cpu::Activations::f32)(
+            keys, 0, i + 1, {q(i), key_width, 2}, products[0], kMaxChunk);
+        math.exp_shifted(c, -1, -c[i], i + 1, fade);
+        for (uint32_t j = 0; j <= i; ++j) {
+            for_q[j] = fade[j] * products[0][j];
+            for_k[j] = -fade[j] * products[1][j];
+        }
+        add_rows(for_k, i, d(i));
+        math.scale(d(i), tokens.row(step.in[2], i)[h], dv, d(i));
+        add_rows(for_q, i + 1, o(i));
+    }
+
+    /// out += sum over j of weights[j] d_j
+    void add_rows(const float* weights, uint32_t terms, float* out) const {
+        math.add_weighted({1, terms, dv, &weights, d(0), d_stride, &out});
+    }
+};
+
 }  // namespace
 
 /// y[t][c] = silu(sum over j of w[c][j] m[t - (K - 1) + j][c]): the last tap meets the newest
@@ -38,21 +112,20 @@ void conv_silu(const Step& step, const Tokens& tokens, uint32_t part, uint32_t p
     const DeltaLayer& layer = layer_of(step, tokens);
     const uint64_t channels = spec.channels();
     const uint32_t taps = spec.conv_kernel;
+    HF_ASSERT(taps <= kMaxTaps);
     const Range range = piece(channels, part, parts, 16);
-    const float* w = step.w->values(tokens.lane);
+    const uint64_t n = range.end - range.begin;
+    const float* w = step.w->values(tokens.lane) + range.begin * taps;
     for (uint32_t t = 0; t < tokens.count; ++t) {
-        float* y = tokens.row(step.out[0], t);
-        std::fill(y + range.begin, y + range.end, 0.0f);
+        const float* m[kMaxTaps];
         for (uint32_t j = 0; j < taps; ++j) {
             const uint32_t row = t + j;  // of the state's taps - 1 rows followed by m
-            const float* m = row < taps - 1 ? tokens.at<float>(layer.conv) + row * channels
-                                            : tokens.row(step.in[0], row - (taps - 1));
-            for (uint64_t c = range.begin; c < range.end; ++c) y[c] += w[c * taps + j] * m[c];
+            m[j] = range.begin + (row < taps - 1 ? tokens.at<float>(layer.conv) + row * channels
+                                                 : tokens.row(step.in[0], row - (taps - 1)));
         }
-        for (uint64_t c = range.begin; c < range.end; ++c) y[c] = silu(y[c]);
-        const float* m = tokens.row(step.in[0], t);
-        std::copy(m + range.begin, m + range.end,
-                  tokens.at<float>(layer.pending_m) + t * channels + range.begin);
+        cpu::vector_math(tokens.level)
+            .conv_silu(w, m, taps, n, tokens.row(step.out[0], t) + range.begin);
+        std::copy_n(m[taps - 1], n, tokens.at<float>(layer.pending_m) + t * channels + range.begin);
     }
 }
 
@@ -62,15 +135,14 @@ void delta_norm_qk(const Step& step, const Tokens& tokens, uint32_t part, uint32
     const StateSpec& spec = tokens.state_layout->spec;
     const uint32_t dim = spec.key_dim, heads = spec.key_heads;
     const float q_scale = 1.0f / std::sqrt(float(dim));
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     const Range range = piece(uint64_t(tokens.count) * heads, part, parts);
     for (uint64_t i = range.begin; i < range.end; ++i) {
         const uint64_t t = i / heads, head = i % heads;
         float* q = tokens.row(step.out[0], t) + head * dim;
         float* k = q + heads * dim;
-        const float q_length = std::sqrt(dot(q, q, dim) + 1e-6f);
-        const float k_length = std::sqrt(dot(k, k, dim) + 1e-6f);
-        for (uint32_t a = 0; a < dim; ++a) q[a] = q[a] / q_length * q_scale;
-        for (uint32_t a = 0; a < dim; ++a) k[a] /= k_length;
+        math.scale(q, q_scale / std::sqrt(math.dot(q, q, dim) + 1e-6f), dim, q);
+        math.scale(k, 1.0f / std::sqrt(math.dot(k, k, dim) + 1e-6f), dim, k);
         std::copy_n(k, dim,
                     tokens.at<float>(layer_of(step, tokens).pending_k) + (t * heads + head) * dim);
     }
@@ -94,51 +166,13 @@ void delta_gates(const Step& step, const Tokens& tokens, uint32_t part, uint32_t
 ///   d_i = beta_i (v_i - exp(c_i) S^T k_i - sum over j < i of exp(c_i - c_j) (k_i . k_j) d_j)
 ///   o_i = exp(c_i) S^T q_i + sum over j <= i of exp(c_i - c_j) (q_i . k_j) d_j
 /// For one token this is the plain rule; for a chunk it is the forward substitution of the chunked
-/// form. S is only read. Sums over key dims and over j run upwards.
+/// form. S is only read, once for all q and k. Sums over key dims and over j run upwards.
 void delta_rule(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const StateSpec& spec = tokens.state_layout->spec;
-    const DeltaLayer& layer = layer_of(step, tokens);
-    const uint32_t n = tokens.count, dk = spec.key_dim, dv = spec.value_dim;
-    const uint32_t heads = spec.value_heads, key_width = spec.key_heads * dk;
-    HF_ASSERT(n <= kMaxChunk && dv <= kMaxValueDim);
-
+    const uint32_t heads = spec.value_heads;
+    HF_ASSERT(tokens.count <= kMaxChunk);
     const Range range = piece(heads, part, parts);
-    for (uint32_t h = uint32_t(range.begin); h < range.end; ++h) {
-        const uint32_t kh = key_head(spec, h);
-        const auto q = [&](uint32_t i) { return tokens.row(step.in[0], i) + kh * dk; };
-        const auto k = [&](uint32_t i) { return q(i) + key_width; };
-        const auto v = [&](uint32_t i) {
-            return tokens.row(step.in[0], i) + 2 * key_width + h * dv;
-        };
-        float* pending_d = tokens.at<float>(layer.pending_d);
-        const auto d = [&](uint32_t i) { return pending_d + (uint64_t(i) * heads + h) * dv; };
-        const float* s = tokens.at<float>(layer.s) + uint64_t(h) * dk * dv;
-
-        float c[kMaxChunk], predicted[kMaxValueDim];
-        const float* g = tokens.row(step.in[1], 0) + h;
-        sum_decays(g, step.in[1].width, n, c);
-        for (uint32_t i = 0; i < n; ++i) {
-            tokens.at<float>(layer.pending_g)[uint64_t(i) * heads + h] = g[i * step.in[1].width];
-            float* o = tokens.row(step.out[0], i) + h * dv;
-            std::fill_n(predicted, dv, 0.0f);
-            std::fill_n(o, dv, 0.0f);
-            for (uint32_t a = 0; a < dk; ++a) {
-                axpy(k(i)[a], s + a * dv, predicted, dv);
-                axpy(q(i)[a], s + a * dv, o, dv);
-            }
-            const float decay = std::exp(c[i]);
-            for (uint32_t e = 0; e < dv; ++e) d(i)[e] = v(i)[e] - decay * predicted[e];
-            for (uint32_t e = 0; e < dv; ++e) o[e] *= decay;
-            for (uint32_t j = 0; j < i; ++j) {
-                const float fade = std::exp(c[i] - c[j]);
-                axpy(-fade * dot(k(i), k(j), dk), d(j), d(i), dv);
-                axpy(fade * dot(q(i), k(j), dk), d(j), o, dv);
-            }
-            const float beta = tokens.row(step.in[2], i)[h];
-            for (uint32_t e = 0; e < dv; ++e) d(i)[e] *= beta;
-            axpy(dot(q(i), k(i), dk), d(i), o, dv);
-        }
-    }
+    for (uint32_t h = uint32_t(range.begin); h < range.end; ++h) DeltaHead{step, tokens, h}.run();
 }
 
 /// The convolution remembers the last K - 1 raw inputs: those of the state, then the pending rows.
@@ -158,28 +192,39 @@ void conv_commit(const Step& step, const Tokens& tokens, uint32_t part, uint32_t
     }
 }
 
-/// S = exp(c_last) S + sum over i of exp(c_last - c_i) k_i d_i^T, i upwards.
+/// S = exp(c_last) S + sum over i of exp(c_last - c_i) k_i d_i^T, i upwards. Some rows of S at a
+/// time, so that S is read and written once.
 void delta_commit(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    constexpr uint32_t kRows = 16;
     const StateSpec& spec = tokens.state_layout->spec;
     const DeltaLayer& layer = layer_of(step, tokens);
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     const uint32_t n = tokens.count, dk = spec.key_dim, dv = spec.value_dim;
     const uint32_t heads = spec.value_heads;
     HF_ASSERT(n >= 1 && n <= kMaxChunk);
 
     const Range range = piece(heads, part, parts);
     for (uint32_t h = uint32_t(range.begin); h < range.end; ++h) {
-        const uint32_t kh = key_head(spec, h);
-        float c[kMaxChunk];
+        float c[kMaxChunk], fade[kMaxChunk], decay;
         sum_decays(tokens.at<float>(layer.pending_g) + h, heads, n, c);
+        math.exp_shifted(c, -1, -c[n - 1], n, fade);
+        math.exp_shifted(&c[n - 1], 1, 0, 1, &decay);
+        const float* k = tokens.at<float>(layer.pending_k) + key_head(spec, h) * dk;
+        const float* d = tokens.at<float>(layer.pending_d) + h * dv;
         float* s = tokens.at<float>(layer.s) + uint64_t(h) * dk * dv;
-        const float decay = std::exp(c[n - 1]);
-        for (uint64_t e = 0; e < uint64_t(dk) * dv; ++e) s[e] *= decay;
-        for (uint32_t i = 0; i < n; ++i) {
-            const float fade = std::exp(c[n - 1] - c[i]);
-            const float* k =
-                tokens.at<float>(layer.pending_k) + (uint64_t(i) * spec.key_heads + kh) * dk;
-            const float* d = tokens.at<float>(layer.pending_d) + (uint64_t(i) * heads + h) * dv;
-            for (uint32_t a = 0; a < dk; ++a) axpy(fade * k[a], d, s + uint64_t(a) * dv, dv);
+        for (uint32_t a0 = 0; a0 < dk; a0 += kRows) {
+            float weights[kRows][kMaxChunk];
+            const float* weights_of[kRows];
+            float* rows[kRows];
+            const uint32_t count = std::min(kRows, dk - a0);
+            for (uint32_t a = 0; a < count; ++a) {
+                for (uint32_t i = 0; i < n; ++i)
+                    weights[a][i] = fade[i] * k[uint64_t(i) * spec.key_heads * dk + a0 + a];
+                weights_of[a] = weights[a];
+                rows[a] = s + uint64_t(a0 + a) * dv;
+            }
+            math.scale(rows[0], decay, count * dv, rows[0]);
+            math.add_weighted({count, n, dv, weights_of, d, heads * dv, rows});
         }
     }
 }

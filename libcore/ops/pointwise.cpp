@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpuexec/vector_math.h"
 #include "libcore/ops/host_ops.h"
-#include "libcore/ops/math.h"
 
 namespace hf::host {
 namespace {
@@ -33,26 +33,29 @@ void copy(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
 }
 
 void rmsnorm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     const Range rows = piece(tokens.rows(step.in[0]), part, parts);
     for (uint64_t t = rows.begin; t < rows.end; ++t)
-        rmsnorm_row(tokens.row(step.in[0], t), step.w->values(tokens.lane), step.params.eps,
-                    step.in[0].width, tokens.row(step.out[0], t));
+        math.rmsnorm(tokens.row(step.in[0], t), step.w->values(tokens.lane), step.params.eps,
+                     step.in[0].width, tokens.row(step.out[0], t));
 }
 
 void head_norm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const OpParams& p = step.params;
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     for_heads(tokens, step.out[0], p.heads, part, parts, [&](uint64_t t, uint64_t h) {
-        rmsnorm_row(tokens.row(step.in[0], t) + h * p.stride + p.offset,
-                    step.w->values(tokens.lane), p.eps, p.head_dim,
-                    tokens.row(step.out[0], t) + h * p.head_dim);
+        math.rmsnorm(tokens.row(step.in[0], t) + h * p.stride + p.offset,
+                     step.w->values(tokens.lane), p.eps, p.head_dim,
+                     tokens.row(step.out[0], t) + h * p.head_dim);
     });
 }
 
 void add_bias(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     const Range rows = piece(tokens.rows(step.in[0]), part, parts);
     for (uint64_t t = rows.begin; t < rows.end; ++t) {
         float* x = tokens.row(step.out[0], t);
-        for (uint32_t i = 0; i < step.out[0].width; ++i) x[i] += step.w->values(tokens.lane)[i];
+        math.add(x, step.w->values(tokens.lane), step.out[0].width, x);
     }
 }
 
@@ -81,11 +84,11 @@ void rope(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
 
 void output_gate(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const OpParams& p = step.params;
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     for_heads(tokens, step.out[0], p.heads, part, parts, [&](uint64_t t, uint64_t h) {
         const float* x = tokens.row(step.in[0], t) + h * p.head_dim;
         const float* gate = tokens.row(step.in[1], t) + h * p.stride + p.offset;
-        float* out = tokens.row(step.out[0], t) + h * p.head_dim;
-        for (uint32_t i = 0; i < p.head_dim; ++i) out[i] = x[i] * sigmoid(gate[i]);
+        math.mul_sigmoid(x, gate, p.head_dim, tokens.row(step.out[0], t) + h * p.head_dim);
     });
 }
 
@@ -93,22 +96,23 @@ void silu_mul(const Step& step, const Tokens& tokens, uint32_t part, uint32_t pa
     // All three slots have the same width, so their rows can be walked as one vector.
     const Range range =
         piece(uint64_t(tokens.rows(step.in[0])) * step.in[0].width, part, parts, 16);
-    const float* gate = tokens.row(step.in[0], 0);
-    const float* up = tokens.row(step.in[1], 0);
-    float* out = tokens.row(step.out[0], 0);
-    for (uint64_t i = range.begin; i < range.end; ++i) out[i] = silu(gate[i]) * up[i];
+    const float* gate = tokens.row(step.in[0], 0) + range.begin;
+    const float* up = tokens.row(step.in[1], 0) + range.begin;
+    cpu::vector_math(tokens.level)
+        .mul_silu(up, gate, range.end - range.begin, tokens.row(step.out[0], 0) + range.begin);
 }
 
 /// Norm first, then the gate (Gated DeltaNet's output).
 void gated_norm(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const OpParams& p = step.params;
+    const cpu::VectorMath& math = cpu::vector_math(tokens.level);
     for_heads(tokens, step.out[0], p.heads, part, parts, [&](uint64_t t, uint64_t h) {
         const size_t at = h * p.head_dim;
         const float* gate = tokens.row(step.in[1], t) + at;
         float* out = tokens.row(step.out[0], t) + at;
-        rmsnorm_row(tokens.row(step.in[0], t) + at, step.w->values(tokens.lane), p.eps, p.head_dim,
-                    out);
-        for (uint32_t i = 0; i < p.head_dim; ++i) out[i] *= silu(gate[i]);
+        math.rmsnorm(tokens.row(step.in[0], t) + at, step.w->values(tokens.lane), p.eps, p.head_dim,
+                     out);
+        math.mul_silu(out, gate, p.head_dim, out);
     });
 }
 

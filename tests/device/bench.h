@@ -14,8 +14,10 @@ namespace hf::test {
 
 /// An arena and a state slab for a few hand-made steps.
 struct Bench {
-    Bench(const StateSpec& spec, const SlotTable& slots, uint32_t max_seq, const char* kv = "f32")
-        : layout(lay_out_state(spec, *kv_type_by_name(kv), max_seq, 64)),
+    Bench(const StateSpec& spec, const SlotTable& slots, uint32_t max_seq, const char* kv = "f32",
+          cpu::Level level = cpu::detect_level())
+        : device({2, level, cpu::Activations::f32}),
+          layout(lay_out_state(spec, *kv_type_by_name(kv), max_seq, 64)),
           arena_layout(lay_out_arena(slots, 64, 1)),
           arena(arena_layout.floats),
           state(layout.bytes) {}
@@ -32,7 +34,7 @@ struct Bench {
     }
     void run(const StepList& list, const Tokens& t) { device.submit(list.steps, t); }
 
-    HostDevice device{{2, cpu::detect_level(), cpu::Activations::f32}};
+    HostDevice device;
     StateLayout layout;
     ArenaLayout arena_layout;
     std::vector<float> arena;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "cpuexec/activations.h"
 #include "libcore/ops/ops_table.h"
@@ -20,6 +21,16 @@ double budget(double magnitude, size_t terms) {
     return std::numeric_limits<float>::epsilon() * std::sqrt(double(terms)) * magnitude;
 }
 
+/// What a cache of that type gives back for rows of `dim` numbers.
+std::vector<float> stored(const KvType& kv, std::vector<float> values, size_t dim) {
+    std::vector<std::byte> bytes(kv.codec->row_bytes(dim));
+    for (size_t i = 0; i < values.size(); i += dim) {
+        kv.encode(&values[i], dim, bytes.data());
+        kv.codec->cpu.decode_row({bytes.data(), 1, dim, bytes.size(), nullptr}, 0, &values[i]);
+    }
+    return values;
+}
+
 }  // namespace
 
 TEST_CASE("ops: every row has a name, pieces, bytes and a host function") {
@@ -32,69 +43,75 @@ TEST_CASE("ops: every row has a name, pieces, bytes and a host function") {
     }
 }
 
-TEST_CASE("attend: equals softmax in double, over groups of heads, positions and borders") {
+TEST_CASE("attend: equals softmax in double, over caches, groups of heads, positions and borders") {
     struct Case {
         uint32_t heads, kv_heads, dim, before, count;
     };
     for (const Case& c : {Case{1, 1, 8, 0, 1}, Case{4, 2, 64, 0, 64}, Case{6, 2, 32, 63, 2},
-                          Case{8, 1, 16, 100, 29}, Case{3, 3, 40, 129, 1}}) {
-        CAPTURE(c.heads);
-        CAPTURE(c.before);
-        CAPTURE(c.count);
-        StateSpec spec;
-        spec.kv_layers = 2;
-        spec.kv_heads = c.kv_heads;
-        spec.head_dim = c.dim;
-        SlotTable slots;
-        const Slot q = slots.add("q", c.heads * c.dim), k = slots.add("k", c.kv_heads * c.dim),
-                   v = slots.add("v", c.kv_heads * c.dim), out = slots.add("o", c.heads * c.dim);
-        const uint32_t length = c.before + c.count;
-        Bench bench(spec, slots, length);
-        const auto keys = random_floats(length * k.width, 1),
-                   values = random_floats(length * k.width, 2);
-        const auto queries = random_floats(length * q.width, 3, -4, 4);
+                          Case{8, 1, 16, 100, 29}, Case{3, 3, 40, 129, 1}})
+        for (const KvType& kv : kv_types()) {
+            if (c.dim % kv.codec->group != 0) continue;
+            CAPTURE(std::string(kv.name));
+            CAPTURE(c.heads);
+            CAPTURE(c.before);
+            CAPTURE(c.count);
+            StateSpec spec;
+            spec.kv_layers = 2;
+            spec.kv_heads = c.kv_heads;
+            spec.head_dim = c.dim;
+            SlotTable slots;
+            const Slot q = slots.add("q", c.heads * c.dim), k = slots.add("k", c.kv_heads * c.dim),
+                       v = slots.add("v", c.kv_heads * c.dim),
+                       out = slots.add("o", c.heads * c.dim);
+            const uint32_t length = c.before + c.count;
+            Bench bench(spec, slots, length, std::string(kv.name).c_str());
+            const auto k_in = random_floats(length * k.width, 1),
+                       v_in = random_floats(length * k.width, 2);
+            const auto keys = stored(kv, k_in, c.dim), values = stored(kv, v_in, c.dim);
+            const auto queries = random_floats(length * q.width, 3, -4, 4);
 
-        StepList write, all;
-        write.kv_write(k, v, 1);  // the second layer: offsets matter
-        all.kv_write(k, v, 1);
-        all.attend(q, c.heads, 1, out);
-        for (uint32_t at = 0; at < c.before; ++at) {
-            const Tokens t = bench.pass(at, 1);
-            put(t, k, 0, &keys[at * k.width]);
-            put(t, v, 0, &values[at * k.width]);
-            bench.run(write, t);
-        }
-        const Tokens t = bench.pass(c.before, c.count);
-        for (uint32_t i = 0; i < c.count; ++i) {
-            put(t, k, i, &keys[(c.before + i) * k.width]);
-            put(t, v, i, &values[(c.before + i) * k.width]);
-            put(t, q, i, &queries[(c.before + i) * q.width]);
-        }
-        bench.run(all, t);
-
-        double worst = 0;
-        for (uint32_t i = 0; i < c.count; ++i)
-            for (uint32_t h = 0; h < c.heads; ++h) {
-                const uint32_t m = h / (c.heads / c.kv_heads), seen = c.before + i + 1;
-                std::vector<double> p(seen);
-                double sum = 0;
-                for (uint32_t j = 0; j < seen; ++j) {
-                    double s = 0;
-                    for (uint32_t e = 0; e < c.dim; ++e)
-                        s += double(queries[(c.before + i) * q.width + h * c.dim + e]) *
-                             double(keys[j * k.width + m * c.dim + e]);
-                    sum += p[j] = std::exp(s / std::sqrt(double(c.dim)));
-                }
-                for (uint32_t e = 0; e < c.dim; ++e) {
-                    double want = 0;
-                    for (uint32_t j = 0; j < seen; ++j)
-                        want += p[j] / sum * double(values[j * k.width + m * c.dim + e]);
-                    worst = std::max(worst, std::abs(want - double(t.row(out, i)[h * c.dim + e])));
-                }
+            StepList write, all;
+            write.kv_write(k, v, 1);  // the second layer: offsets matter
+            all.kv_write(k, v, 1);
+            all.attend(q, c.heads, 1, out);
+            for (uint32_t at = 0; at < c.before; ++at) {
+                const Tokens t = bench.pass(at, 1);
+                put(t, k, 0, &k_in[at * k.width]);
+                put(t, v, 0, &v_in[at * k.width]);
+                bench.run(write, t);
             }
-        MESSAGE("worst " << worst << " of " << budget(4, c.dim));
-        CHECK(worst <= budget(4, c.dim));
-    }
+            const Tokens t = bench.pass(c.before, c.count);
+            for (uint32_t i = 0; i < c.count; ++i) {
+                put(t, k, i, &k_in[(c.before + i) * k.width]);
+                put(t, v, i, &v_in[(c.before + i) * k.width]);
+                put(t, q, i, &queries[(c.before + i) * q.width]);
+            }
+            bench.run(all, t);
+
+            double worst = 0;
+            for (uint32_t i = 0; i < c.count; ++i)
+                for (uint32_t h = 0; h < c.heads; ++h) {
+                    const uint32_t m = h / (c.heads / c.kv_heads), seen = c.before + i + 1;
+                    std::vector<double> p(seen);
+                    double sum = 0;
+                    for (uint32_t j = 0; j < seen; ++j) {
+                        double s = 0;
+                        for (uint32_t e = 0; e < c.dim; ++e)
+                            s += double(queries[(c.before + i) * q.width + h * c.dim + e]) *
+                                 double(keys[j * k.width + m * c.dim + e]);
+                        sum += p[j] = std::exp(s / std::sqrt(double(c.dim)));
+                    }
+                    for (uint32_t e = 0; e < c.dim; ++e) {
+                        double want = 0;
+                        for (uint32_t j = 0; j < seen; ++j)
+                            want += p[j] / sum * double(values[j * k.width + m * c.dim + e]);
+                        worst =
+                            std::max(worst, std::abs(want - double(t.row(out, i)[h * c.dim + e])));
+                    }
+                }
+            MESSAGE("worst " << worst << " of " << budget(4, c.dim));
+            CHECK(worst <= budget(4, c.dim));
+        }
 }
 
 TEST_CASE("delta rule: chunks of any size equal the token loop in double, in both head orders") {
