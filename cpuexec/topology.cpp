@@ -28,22 +28,6 @@ std::optional<double> quota_of_group(const fs::path& group) {
                          read_text(group / "cpu.cfs_period_us"));
 }
 
-/// The least quota from the group `own` up to the root of its hierarchy. A container may see its
-/// group under a path that does not exist here; then what exists above it counts.
-std::optional<double> least_quota(const fs::path& root, const fs::path& own) {
-    std::optional<double> least;
-    fs::path group = own.lexically_normal().relative_path();
-    for (;; group = group.parent_path()) {
-        if (const auto quota = quota_of_group(root / group))
-            least = std::min(*quota, least.value_or(*quota));
-        if (group.empty()) return least;
-    }
-}
-
-bool lists_cpu(const std::string& controllers) {
-    return ("," + controllers + ",").find(",cpu,") != std::string::npos;
-}
-
 }  // namespace
 
 std::optional<double> parse_cpu_max(const std::string& text) {
@@ -54,19 +38,10 @@ std::optional<double> parse_cpu_max(const std::string& text) {
 }
 
 std::optional<double> cpu_quota(const SystemPaths& paths) {
-    // Lines are "id:controllers:path"; v2 is the one with id 0 and no controllers.
-    std::istringstream lines(read_text(paths.own_cgroups));
     std::optional<double> least;
-    for (std::string line; std::getline(lines, line);) {
-        const size_t first = line.find(':');
-        const size_t second = first == line.npos ? first : line.find(':', first + 1);
-        if (second == line.npos) continue;
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        if (!controllers.empty() && !lists_cpu(controllers)) continue;
-        const auto quota =
-            least_quota(fs::path(paths.cgroup_root) / controllers, line.substr(second + 1));
-        if (quota) least = std::min(*quota, least.value_or(*quota));
-    }
+    for (const std::string& group : cgroup_folders(paths, "cpu"))
+        if (const auto quota = quota_of_group(group))
+            least = std::min(*quota, least.value_or(*quota));
     return least;
 }
 

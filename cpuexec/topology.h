@@ -4,13 +4,9 @@
 #include <optional>
 #include <string>
 
-namespace hf::cpu {
+#include "cpuexec/cgroups.h"
 
-/// Where Linux says what a process may use; tests point it elsewhere.
-struct SystemPaths {
-    std::string cgroup_root = "/sys/fs/cgroup";
-    std::string own_cgroups = "/proc/self/cgroup";
-};
+namespace hf::cpu {
 
 /// One thread for each physical core that the calling thread's affinity mask touches, but no more
 /// than the cgroup's CPU quota. Takes some milliseconds: ask once.
