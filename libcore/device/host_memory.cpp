@@ -4,12 +4,12 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string>
 
 #include "libcore/base/checked.h"
 #include "libcore/base/error.h"
+#include "libcore/device/host_ram.h"
 
 namespace hf {
 namespace {
@@ -34,13 +34,8 @@ void give_back(std::byte* data, uint64_t bytes) {
         operator delete[](data, kAlignment);
 }
 
-/// A line of /proc/meminfo in bytes; 0 when there is none.
-uint64_t meminfo(const std::string& key) {
-    std::ifstream in("/proc/meminfo");
-    std::string name, unit;
-    for (uint64_t kib = 0; in >> name >> kib; std::getline(in, unit))
-        if (name == key) return kib * 1024;
-    return 0;
+uint64_t meminfo(const std::string& name) {
+    return read_named_number(RamPaths().meminfo, name).value_or(0) * 1024;
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// HostRam: how much memory of the machine this process can still have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cpuexec/cgroups.h"
+
+namespace hf {
+
+/// Where Linux says so; tests point it elsewhere.
+struct RamPaths {
+    std::string meminfo = "/proc/meminfo";
+    cpu::SystemPaths cgroups = {};
+};
+
+struct HostRam {
+    std::optional<uint64_t> available;  // bytes; none: it cannot be known
+    std::string limited_by;             // the file that said so, for messages
+    bool has_swap = false;
+};
+
+/// The least of MemAvailable and of what the control groups of this process leave: their limits
+/// less what is in use, where pages of files are not in use, because they can be dropped. Both
+/// versions of control groups; files that are missing or without a limit say nothing.
+/// Source  Documentation/filesystems/proc.rst, admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst
+HostRam read_host_ram(const RamPaths& paths = {});
+
+/// A line of a file like meminfo ("MemFree:  123 kB", "inactive_file 123") in the file's own
+/// unit; none when it is not there.
+std::optional<uint64_t> read_named_number(const std::string& path, const std::string& name);
+
+}  // namespace hf
