@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/load/host_fit.h"
 #include "libcore/ops/run_steps.h"
 
 namespace hf {
@@ -49,7 +50,8 @@ Lanes::Lanes(Device& device, const ArenaLayout& layout, std::span<const SegmentP
       device_arena_(device.allocate(layout.floats * sizeof(float), Residency::device)) {
     if (std::ranges::none_of(plans, [](const auto& p) { return p.has_steps_on(Lane::cpu); }))
         return;
-    cpu_arena_ = device.allocate(layout.floats * sizeof(float), Residency::host_mapped);
+    cpu_arena_ = device.allocate(layout.floats * sizeof(float),
+                                 cpu_lane_residency(device.info(), options.pins));
     team_.emplace(device.info().threads);
     if (any_window(plans)) device.work_beside();
 }

@@ -20,12 +20,13 @@ struct LaneOptions {
     /// Overwrites with NaN what a lane may not read: all slots before a pass, and on the other lane
     /// whatever a lane writes. For tests.
     bool poison_stale = false;
+    bool pins = true;            // whether the CPU's arena may be pinned
     StepWatch* watch = nullptr;  // told when a lane begins and ends; must outlive the lanes
 };
 
 /// The only code that knows that there are two lanes. Each has an arena of its own. The CPU's is
-/// pinned memory, so activations are copied from arena to arena, and it has a team of its own, so
-/// both halves of a window run at the same time.
+/// pinned memory where it may be, so activations are copied from arena to arena, and it has a team
+/// of its own, so both halves of a window run at the same time.
 class Lanes {
   public:
     /// plans  what will be run: without CPU steps in them there is no CPU lane

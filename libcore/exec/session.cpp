@@ -27,6 +27,12 @@ std::vector<SegmentPlan> plan_all(const Model& model, const SessionOptions& opti
     return plans;
 }
 
+/// What the model's placement says of the CPU lane.
+LaneOptions lane_options(const Model& model, LaneOptions options) {
+    options.pins = options.pins && model.budget.pin;
+    return options;
+}
+
 }  // namespace
 
 Session::Session(const Model& model, Device& device, const SessionOptions& options)
@@ -37,7 +43,7 @@ Session::Session(const Model& model, Device& device, const SessionOptions& optio
       arena_layout_(lay_out_arena(model.slots, layout_.max_pending, options.max_logits)),
       plans_(plan_all(model, options)),
       state_(device.allocate(layout_.bytes, Residency::device)),
-      lanes_(device, arena_layout_, plans_, options.lanes),
+      lanes_(device, arena_layout_, plans_, lane_options(model, options.lanes)),
       prompt_from_(options.prompt_from),
       logits_(uint64_t(options.max_logits) * model.config.vocab) {}
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "libcore/base/error.h"
+#include "libcore/load/host_fit.h"
 
 namespace hf {
 
@@ -24,6 +25,18 @@ SessionNeed session_need(const ModelPlan& plan, const SessionOptions& options) {
     const bool has_cpu_lane = std::ranges::any_of(
         plan.weights, [](const PlannedWeight& w) { return w.weight->exec != Exec::device; });
     return {.device_bytes = state.bytes + arena, .host_bytes = has_cpu_lane ? arena : 0};
+}
+
+ModelFootprint footprint(const WeightTotals& totals, const ModelPlan& plan, const DeviceInfo& info,
+                         const SessionOptions& options) {
+    const StateLayout state = lay_out_session_state(plan, options);
+    const SessionNeed session = session_need(plan, options);
+    const uint64_t per_token = 2ull * plan.state.kv_layers * state.kv_row_bytes;
+    const uint64_t in_place = info.in_place ? device_matrix_bytes(plan) : 0;
+    return {.weight_bytes = totals.bytes[size_t(Residency::device)] - in_place,
+            .session_bytes = session.device_bytes - per_token * options.max_seq,
+            .kv_bytes_per_token = per_token,
+            .pinned_bytes = host_need(totals, plan, info, session).pinned()};
 }
 
 }  // namespace hf

@@ -28,7 +28,8 @@ DeviceNeed place_within(ModelPlan& plan, const DeviceInfo& info, const MemoryInf
     for (;; ++spilled) {
         place(plan, info, budget, lay_out_layers(layers, spilled));
         const DeviceNeed need = device_need(plan, info, memory, session);
-        if (is_fixed || info.in_place || need.fits() || spilled == layers) return need;
+        if (is_fixed || info.in_place || info.unified || need.fits() || spilled == layers)
+            return need;
     }
 }
 

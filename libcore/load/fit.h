@@ -34,7 +34,8 @@ DeviceNeed device_need(const ModelPlan& plan, const DeviceInfo& info, const Memo
                        const SessionNeed& session);
 
 /// Places the plan as the budget says. A number of layers is a pin, whether it fits or not. Unset
-/// and automatic keep as many layers as fit; everything stays where a device reads files in place;
+/// and automatic keep as many layers as fit; everything stays where a device reads files in place,
+/// or has no memory of its own, so that spilling frees nothing;
 /// when not even spilling all of them helps, all are spilled.
 /// Returns what it needs; fits() may be false
 DeviceNeed place_within(ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,

@@ -28,7 +28,7 @@ Layout lay_out_layers(uint32_t layers, uint32_t spilled);
 void check_layout(const Layout& layout, uint32_t layers, uint32_t devices);
 
 /// Writes residency, exec, split_row and is_mirrored into every weight of the plan. Says nothing
-/// about what fits or is allowed (fit.h, refuse.h); may be called again.
+/// about what fits or is allowed (fit.h, run/refuse.h); may be called again.
 ///
 ///   vectors, sidecars   device; mirrored where a CPU segment may read them
 ///   embedding           with the head when it is the head; else in the mapped file, a row per
@@ -37,7 +37,7 @@ void check_layout(const Layout& layout, uint32_t layers, uint32_t devices);
 ///   matrices            of spilled layers as the budget says, else device
 ///
 /// Who multiplies a spilled matrix: the CPU only where the format has a CPU function, the device
-/// only where it has a kernel. Where both lack it, it is the device's, and refuse.h says no.
+/// only where it has a kernel. Where both lack it, it is the device's, and run/refuse.h says no.
 /// Errors  as check_layout
 void place(ModelPlan& plan, const DeviceInfo& info, const Budget& budget, const Layout& layout);
 

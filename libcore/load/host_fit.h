@@ -1,0 +1,43 @@
+// HostNeed: what a placed plan takes of the machine's own memory, and whether it may.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "libcore/device/host_ram.h"
+#include "libcore/load/fit.h"
+#include "libcore/load/totals.h"
+
+namespace hf {
+
+/// Bytes of host memory. What is read where the file is mapped is none of it.
+struct HostNeed {
+    uint64_t pinned_weights = 0;
+    uint64_t pads = 0;         // kHostSlack behind each pinned buffer
+    uint64_t pinned_lane = 0;  // activations of the CPU lane
+    uint64_t plain = 0;        // mirrors, and activations of the CPU lane that are not pinned
+    uint64_t device = 0;       // the device's bytes, where its memory is the host's
+
+    uint64_t pinned() const { return pinned_weights + pads + pinned_lane; }
+    uint64_t all() const { return pinned() + plain + device; }
+    bool operator==(const HostNeed&) const = default;
+};
+
+/// Where the CPU lane keeps its activations: pinned, unless nothing may be or the device cannot.
+Residency cpu_lane_residency(const DeviceInfo& info, bool pin);
+
+/// `totals` are the plan's, or those of a load: both give the same.
+HostNeed host_need(const WeightTotals& totals, const ModelPlan& plan, const DeviceInfo& info,
+                   const SessionNeed& session);
+
+/// Whether memory.oom_guard = "auto", "on" or "off" is in force. By itself it is where weights and
+/// state lie in host memory, unless there is swap; and where what is available can be known.
+bool is_guarded(std::string_view oom_guard, const DeviceInfo& info, const HostRam& ram);
+
+/// Refuses before the first byte: pinned memory cannot be reclaimed, so it must leave `headroom`
+/// bytes free (none is asked for when no weights are pinned). With the guard, everything that is
+/// needed must be available.
+/// Errors  Refusal with needed, available, missing and the keys to change
+void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded);
+
+}  // namespace hf
