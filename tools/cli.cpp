@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "cpuexec/isa.h"
-#include "libcore/base/error.h"
+#include "libcore/base/refusal.h"
 #include "libcore/config/keys.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/mapped_file.h"
@@ -186,6 +186,10 @@ int run_tool(const char* name, const std::function<int()>& tool) {
     };
     try {
         return tool();
+    } catch (const Refusal& refusal) {
+        complain(refusal.what());
+        write_error(fmt::format("{}: hint: {}\n", name, refusal.hint()));
+        return int(refusal.fault());
     } catch (const Error& error) {
         complain(error.what());
         return int(error.fault());

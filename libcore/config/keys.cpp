@@ -235,7 +235,7 @@ std::span<const Key> config_keys() {
      "Whether a token's launches are captured; auto: where no step of the processor is among them"},
     {"fusions.force_unfused", "HIPFIRE_FUSIONS_FORCE_UNFUSED", "", "false",
      word(fusions, &FusionsConfig::force_unfused, {{"false", false}, {"true", true}}),
-     "Runs every step by itself"},
+     "Runs every step by itself; no steps are fused yet"},
     {"speculation.mode", "HIPFIRE_SPECULATION", "", "off",
      word(speculation, &SpeculationConfig::mode,
           {"off", "auto", "ngram", "dflash", "mtp", "dspark"}),

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "libcore/base/error.h"
 #include "libcore/exec/session_need.h"
+#include "libcore/load/host_fit.h"
 #include "libcore/load/model.h"
 #include "libcore/run/prompt.h"
+#include "libcore/run/refuse.h"
 
 namespace hf {
 namespace {
@@ -17,17 +18,51 @@ Exec exec_of(const std::string& word) {
     return Exec::device;
 }
 
-void refuse_what_does_not_fit(const ModelPlan& plan, const DeviceNeed& need) {
+std::string fit_hint(const ModelPlan& plan, const DeviceInfo& info) {
+    const bool can_spill = !info.unified && plan.layout.spilled() < plan.config.n_layers;
+    return can_spill ? "lower memory.gpu_layer_budget, or set it to auto, or lower memory.max_seq"
+                     : "lower memory.max_seq, or use a smaller model";
+}
+
+void check_device_fits(const ModelPlan& plan, const DeviceInfo& info, const DeviceNeed& need) {
     if (need.fits()) return;
-    const uint32_t stay = plan.config.n_layers - plan.layout.spilled();
-    throw Error(
-        fmt::format("refused: {} bytes are needed on the device with {} of {} layers there "
-                    "({} of weights, {} of state and activations, {} of slack), but {} are "
-                    "free: {} are missing; {}lower memory.max_seq",
-                    need.needed(), stay, plan.config.n_layers, need.weights, need.session,
-                    need.slack, need.available, need.missing(),
-                    stay > 0 ? "lower memory.gpu_layer_budget, or set it to auto, or " : ""),
-        Fault::refused);
+    throw Refusal(
+        fmt::format("{} bytes are needed on the device with {} of {} layers there ({} of weights, "
+                    "{} of state and activations, {} of slack), but {} are free: {} are missing",
+                    need.needed(), plan.config.n_layers - plan.layout.spilled(),
+                    plan.config.n_layers, need.weights, need.session, need.slack, need.available,
+                    need.missing()),
+        fit_hint(plan, info));
+}
+
+uint64_t headroom_of(const MemoryConfig& config) {
+    return uint64_t(config.host_headroom_mb) << 20;
+}
+
+/// One session must be admitted by what was really loaded, too. A device that reads files in place
+/// is the machine itself, and has no memory to divide.
+void admit_loaded(const Model& model, const DeviceInfo& info, uint64_t available,
+                  const SessionOptions& session) {
+    if (info.in_place) return;
+    const ModelFootprint loaded = footprint(model.stats, model, info, session);
+    AdmissionController controller(loaded, available, loaded.pinned_bytes, 1);
+    const Admission admission = controller.admit(0, session.max_seq);
+    if (!admission.ok())
+        throw Refusal("a session of the loaded model: " + admission.text(),
+                      "lower memory.gpu_layer_budget or memory.max_seq");
+}
+
+void say_where(const ModelPlan& plan, const Log& log) {
+    for (const std::string& line :
+         split_lines(plan.config.n_layers, plan.layout.spilled(), plan.budget))
+        log.info(line);
+}
+
+/// Of what was really loaded.
+void say_who_multiplies(const Model& model, const Log& log) {
+    if (model.budget.exec == Exec::device) return;
+    log.info(model.layout.spilled() > 0 ? coverage_line(coverage(model))
+                                        : "cpu exec: nothing is spilled, so nothing changes");
 }
 
 }  // namespace
@@ -53,27 +88,29 @@ SessionOptions session_options(const MemoryConfig& config, const ModelConfig& mo
             max_logits};
 }
 
-DeviceNeed place_planned(ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
-                         const MemoryConfig& config, const SessionOptions& session) {
+DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& config,
+                         const SessionOptions& session) {
+    const auto& [info, memory, ram] = machine;
     const DeviceNeed need =
-        place_within(plan, info, memory, budget_of(config), session_need(plan, session));
-    if (!info.in_place) refuse_what_does_not_fit(plan, need);
+        place_within(plan, info, memory, budget_of(config.memory), session_need(plan, session));
+    refuse({plan, info, config});
+    if (!info.in_place) check_device_fits(plan, info, need);
+    check_host_fits(host_need(planned_totals(plan), plan, info, session_need(plan, session)), ram,
+                    headroom_of(config.memory), is_guarded(config.memory.oom_guard, info, ram));
     return need;
 }
 
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
-                  uint32_t max_logits, const Log& log) {
+                  uint32_t max_logits, const Log& log, const HostRam& ram) {
     ModelPlan plan =
         plan_model(std::move(file), {.tap_layers = {}, .activations = device.info().activations});
-    place_planned(plan, device.info(), device.memory(), config.memory,
-                  session_options(config.memory, plan.config, max_logits));
-    const uint32_t spilled = plan.layout.spilled();
-    for (const std::string& line : split_lines(plan.config.n_layers, spilled, plan.budget))
-        log.info(line);
+    const SessionOptions session = session_options(config.memory, plan.config, max_logits);
+    const DeviceNeed need =
+        place_planned(plan, {device.info(), device.memory(), ram}, config, session);
+    say_where(plan, log);
     Model model = load_model(std::move(plan), device, log);
-    if (model.budget.exec != Exec::device)
-        log.info(spilled > 0 ? coverage_line(coverage(model))
-                             : "cpu exec: nothing is spilled, so nothing changes");
+    admit_loaded(model, device.info(), need.available, session);
+    say_who_multiplies(model, log);
     return model;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "libcore/config/config.h"
+#include "libcore/device/host_ram.h"
 #include "libcore/exec/session.h"
 #include "libcore/load/fit.h"
 
@@ -16,15 +17,24 @@ Budget budget_of(const MemoryConfig& config);
 SessionOptions session_options(const MemoryConfig& config, const ModelConfig& model,
                                uint32_t max_logits);
 
-/// Places a plan for a device, with room for one session, and refuses what cannot be. Nothing is
-/// read or allocated.
-/// Errors  hf::Error(refused) with needed, available, missing and the key to change
-DeviceNeed place_planned(ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
-                         const MemoryConfig& config, const SessionOptions& session);
+/// What a placement must know of where it will run.
+struct Machine {
+    const DeviceInfo& device;
+    MemoryInfo memory;  // of the device
+    HostRam ram;
+};
 
-/// The whole way. Says where layers went once that is certain.
+/// Places a plan, with room for one session, and refuses what cannot be: first what is not allowed
+/// (refuse.h), then what the device cannot hold, then what the host cannot. Nothing is read or
+/// allocated.
+/// Errors  Refusal with the key to change; for memory with needed, available and missing
+DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& config,
+                         const SessionOptions& session);
+
+/// The whole way: plan, place, refuse, say where layers go now that it is certain, load, and ask
+/// again with the numbers of the load.
 /// Errors  as plan_model, place_planned and load_model; nothing is left on the device
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
-                  uint32_t max_logits, const Log& log);
+                  uint32_t max_logits, const Log& log, const HostRam& ram = read_host_ram());
 
 }  // namespace hf
