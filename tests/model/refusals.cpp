@@ -310,6 +310,37 @@ TEST_CASE("no memory of its own: unset and auto keep every layer, so that only s
     }
 }
 
+TEST_CASE("lines: where layers go, then who multiplies them, in words that scripts read") {
+    using Lines = std::vector<std::string>;
+    const struct {
+        const char* exec;
+        int32_t layers;
+        Lines said;
+    } rows[] = {
+        {"pcie", 1, {"  partial offload: 1 resident / 1 offloaded, i_gpu_start=1"}},
+        {"cpu",
+         1,
+         {"  partial offload: 1 resident / 1 offloaded, i_gpu_start=1",
+          "cpu exec: 0/1 spilled layers fully covered; uncovered quants: bare"}},
+        {"cpu",
+         2,
+         {"  partial offload: 0 offloaded (2 resident), i_gpu_start=0",
+          "cpu exec: nothing is spilled, so nothing changes"}},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.exec));
+        Case c;
+        exec(c, row.exec);
+        c.config.memory.gpu_layer_budget = row.layers;
+        c.set_codec("layers.0.mlp.up", kUncovered);
+        HostDevice device(card());
+        Lines said;
+        const Log log{[&](LogLevel, std::string_view line) { said.emplace_back(line); }};
+        load_placed(share(std::move(c.file)), device, c.config, 1, log, ample_ram());
+        CHECK(said == row.said);
+    }
+}
+
 namespace {
 
 /// The least VRAM for the whole model and a session.

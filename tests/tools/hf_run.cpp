@@ -237,6 +237,37 @@ TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and n
     }
 }
 
+TEST_CASE("hf-run: a refusal is a sentence and a hint, exit code 4, and no word of a placement") {
+    const std::vector<std::string> card = {"--device",     "host", "--vram-mb", "20",
+                                           "--gpu-layers", "6",    "--exec",    "cpu"};
+    const auto refused = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), card.begin(), card.end());
+        return ask(arguments);
+    };
+    const struct {
+        const char *setting, *sentence;
+    } rows[] = {
+        {"experimental.graph.forward=true", "refused: offload_exec=cpu with experimental.graph"},
+        {"replay.backend=redline", "refused: offload_exec=cpu with replay.backend=redline"},
+        {"speculation.mode=mtp", "refused: speculation.mode=mtp"},
+        {"memory.host_headroom_mb=16777216", "refused: "},
+        {"device.vram_mb=5", "refused: "},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.setting));
+        const Outcome o = refused({"--set", row.setting, "Hello"});
+        CHECK(o.code == 4);
+        CHECK(o.out == "");
+        const auto said = lines(o.err);
+        REQUIRE(said.size() == 2);
+        CHECK(said[0].starts_with("hf-run: error: " + std::string(row.sentence)));
+        CHECK(said[1].starts_with("hf-run: hint: "));
+    }
+    const Outcome o = refused({"--max-tokens", "1", "Hello"});
+    CHECK(o.code == 0);
+    CHECK(contains(o.err, "  partial offload: 6 resident / 6 offloaded, i_gpu_start=6\n"));
+}
+
 TEST_CASE("hf-run: a model without a tokenizer takes ids and prints ids") {
     const Outcome run = hf_run({"-m", data_path("models/tiny_qwen35_a"), "--prompt-ids", "1,2,3",
                                 "--temp", "0", "--max-tokens", "4"});
