@@ -96,7 +96,7 @@ Json scan_json(const WeightScan& scan) {
 
 Json refusals_json(const Inspection& i) {
     Json list = Json::array();
-    for (const Refusal& r : i.refusals)
+    for (const Obstacle& r : i.refusals)
         list.push_back({{"stops", name_of(r.stops)}, {"why", r.sentence}});
     return list;
 }

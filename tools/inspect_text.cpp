@@ -178,9 +178,9 @@ constexpr std::string_view kVerdicts[] = {"does not load", "takes ids, no text",
 void show_refusals(Page& page, const Inspection& i) {
     page.line("");
     if (i.refusals.empty()) return page.line("  runs", kGreen);
-    const auto worst = std::ranges::min_element(i.refusals, {}, &Refusal::stops);
+    const auto worst = std::ranges::min_element(i.refusals, {}, &Obstacle::stops);
     page.line(fmt::format("  {}", kVerdicts[size_t(worst->stops)]), kRed);
-    for (const Refusal& r : i.refusals)
+    for (const Obstacle& r : i.refusals)
         page.line(fmt::format("  {}: {}", name_of(r.stops), r.sentence), kRed);
 }
 

@@ -43,7 +43,7 @@ struct Inspector {
         try {
             part();
         } catch (const Error& error) {
-            const auto says = [&](const Refusal& r) { return r.sentence == error.what(); };
+            const auto says = [&](const Obstacle& r) { return r.sentence == error.what(); };
             if (std::ranges::none_of(found.refusals, says))
                 found.refusals.push_back({stops, error.what()});
         }
@@ -155,7 +155,7 @@ std::string_view name_of(Stops stops) {
 }
 
 bool Inspection::allows(Stops stops) const {
-    return std::ranges::none_of(refusals, [&](const Refusal& r) { return r.stops <= stops; });
+    return std::ranges::none_of(refusals, [&](const Obstacle& r) { return r.stops <= stops; });
 }
 
 Inspection inspect(const ModelFile& file, const InspectOptions& options) {

@@ -36,7 +36,7 @@ enum class Stops : uint8_t {
 };
 std::string_view name_of(Stops stops);
 
-struct Refusal {
+struct Obstacle {
     Stops stops;
     std::string sentence;  // as hf-run would say it
 };
@@ -60,7 +60,7 @@ struct Inspection {
     std::optional<TokenizerFacts> tokenizer;
     std::string_view chat_template;  // the built-in one that it is; empty: none, or refused
     std::vector<int32_t> stop_ids;
-    std::vector<Refusal> refusals;
+    std::vector<Obstacle> refusals;
 
     /// Whether nothing stops it; see Stops.
     bool allows(Stops stops) const;

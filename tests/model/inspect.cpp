@@ -71,7 +71,7 @@ struct Damaged {
 
 std::string sentences(const Inspection& i) {
     std::string all;
-    for (const Refusal& r : i.refusals)
+    for (const Obstacle& r : i.refusals)
         all += std::string(name_of(r.stops)) + ": " + r.sentence + "\n";
     return all;
 }
