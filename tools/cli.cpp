@@ -129,6 +129,12 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
                          "Version, compiler, instruction levels, device");
 }
 
+void hide_settings(CLI::App& app, std::string_view section) {
+    for (const Key& key : config_keys())
+        if (!key.flag.empty() && key.path.starts_with(fmt::format("{}.", section)))
+            app.get_option(long_name(key.flag))->group("");
+}
+
 namespace {
 
 /// The arguments without those that say nothing: an empty text for a setting ("--seed=") leaves it

@@ -26,6 +26,9 @@ struct CommonFlags {
 /// Declares them. `flags` must live as long as `app`.
 void add_common_flags(CLI::App& app, CommonFlags& flags);
 
+/// Leaves the settings of a section ("sampling") out of the help. They can be given all the same.
+void hide_settings(CLI::App& app, std::string_view section);
+
 /// Parses, and answers --help and --version itself: the exit code then, or nothing to go on.
 /// Errors  hf::Error(usage) naming the flag
 std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv);

@@ -2,11 +2,17 @@
 
 #include <unistd.h>
 
+#include <charconv>
+#include <sstream>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "cpuexec/topology.h"
+#include "libcore/base/error.h"
+#include "libcore/run/check_plan.h"
 #include "libcore/run/coverage.h"
+#include "libcore/run/memory_speed.h"
 #include "tools/device_facts.h"
 #include "tools/inspect_output.h"
 #include "tools/model_argument.h"
@@ -19,12 +25,15 @@ constexpr const char* kName = "hf-inspect";
 constexpr const char* kIntroduction =
     "hf-inspect              what is in the bundled model\n"
     "hf-inspect MODEL        another one: a folder, a GGUF or HFQ file, a name of hipfire.toml\n"
+    "hf-inspect MODEL --vram-mb 8192 --exec cpu    where it would go on such a card\n"
     "Reads headers only. What hf-run would refuse is at the end, one line each.";
 
 struct InspectFlags {
     CommonFlags common;
     std::string model;
+    std::string bandwidth;
     bool lists_tensors = false, scans = false, is_json = false, shows_coverage = false;
+    bool shows_steps = false, sweeps = false, loads = false;
 };
 
 std::optional<int> parse_inspect_flags(int argc, const char* const* argv, InspectFlags& flags) {
@@ -33,10 +42,17 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
     app.add_option("model", flags.model, "");
     app.add_flag("--tensors", flags.lists_tensors, "List every tensor");
     app.add_flag("--scan", flags.scans, "Read all weights and count those that are not finite");
+    app.add_flag("--steps", flags.shows_steps, "List who runs which steps, and what is copied");
+    app.add_flag("--sweep", flags.sweeps, "A table over all numbers of layers on the device");
+    app.add_option("--bandwidth", flags.bandwidth,
+                   "GB/s to predict tokens a second from: vram=X,link=X,cpu=X; cpu: measured")
+        ->type_name("LIST");
+    app.add_flag("--loaded", flags.loads, "Load the model too, and compare with the plan");
     app.add_flag("--json", flags.is_json, "One JSON object");
     app.add_flag("--coverage", flags.shows_coverage,
                  "Of all formats, which instruction levels have functions of their own");
     add_common_flags(app, flags.common);
+    hide_settings(app, "sampling");
     if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
     take_model(flags.common, flags.model);
     return std::nullopt;
@@ -58,6 +74,92 @@ bool is_colourful(const Environment& environment) {
     return is_terminal(STDOUT_FILENO);
 }
 
+/// "vram=600,link=27,cpu=45" in GB/s, any of them.
+Bandwidth parse_bandwidth(const std::string& text) {
+    Bandwidth bandwidth;
+    std::istringstream list(text);
+    for (std::string item; std::getline(list, item, ',');) {
+        const size_t at = std::min(item.find('='), item.size());
+        double* const speed = at == 4 && item.starts_with("vram")   ? &bandwidth.vram
+                              : at == 4 && item.starts_with("link") ? &bandwidth.link
+                              : at == 3 && item.starts_with("cpu")  ? &bandwidth.cpu
+                                                                    : nullptr;
+        double value = 0;
+        const char* const end = item.data() + item.size();
+        const auto read = speed ? std::from_chars(item.data() + at + 1, end, value)
+                                : std::from_chars_result{item.data(), std::errc::invalid_argument};
+        if (read.ec != std::errc() || read.ptr != end || !(value > 0 && value < 1e6))
+            throw Error(
+                fmt::format("flag --bandwidth: '{}' is none of vram=X, link=X, cpu=X with X "
+                            "in GB/s above 0",
+                            item),
+                Fault::usage);
+        *speed = value * 1e9;
+    }
+    return bandwidth;
+}
+
+/// The device of the configuration; where there is none, that is a refusal.
+std::unique_ptr<Device> open_for_plan(Inspection& inspection, const Config& config) {
+    try {
+        return open_device(config.device.kind, device_options(config));
+    } catch (const Error& error) {
+        if (error.fault() != Fault::no_device) throw;
+        inspection.refusals.push_back({Stops::load, error.what()});
+        return nullptr;
+    }
+}
+
+/// Plans for 0 layers on the device, 1, ... all.
+std::vector<PlanFacts> sweep(const std::shared_ptr<const ModelFile>& file, const Device& device,
+                             Config config, uint32_t layers) {
+    std::vector<PlanFacts> plans;
+    for (uint32_t stay = 0; stay <= layers; ++stay) {
+        config.memory.gpu_layer_budget = int32_t(stay);
+        plans.push_back(plan_facts(file, device, config));
+    }
+    return plans;
+}
+
+void set_speeds(PlanView& view, const std::string& text, const CpuConfig& config) {
+    if (text.empty()) return;
+    view.bandwidth = parse_bandwidth(text);
+    if (view.bandwidth.cpu > 0) return;
+    cpu::ThreadPool pool(config.threads > 0 ? config.threads : cpu::default_threads());
+    view.bandwidth.cpu = measure_read_speed(pool);
+    view.is_measured = true;
+}
+
+std::string look_at(const InspectFlags& flags, const Config& config, const Log& log, bool colours) {
+    const auto file = std::make_shared<const ModelFile>(open_model_file(model_path(config), log));
+    Inspection inspection =
+        inspect(*file, {kv_type_by_name(config.memory.kv_cache), config.memory.max_seq});
+    std::optional<WeightScan> found;
+    if (flags.scans) found = scan(*file, config.cpu);
+    InspectView view{inspection, nullptr, found ? &*found : nullptr, config.memory.kv_cache,
+                     flags.lists_tensors};
+    const auto device =
+        inspection.allows(Stops::load) ? open_for_plan(inspection, config) : nullptr;
+    const auto page = [&] {
+        return flags.is_json ? inspect_json(view) : inspect_text(view, colours);
+    };
+    if (!device) return page();
+
+    const PlanFacts facts = plan_facts(file, *device, config);
+    check_placement(facts.plan);
+    if (!facts.refusal.empty()) inspection.refusals.push_back({Stops::load, facts.refusal});
+    PlanView plan{facts};
+    plan.shows_steps = flags.shows_steps;
+    set_speeds(plan, flags.bandwidth, config.cpu);
+    if (flags.sweeps) plan.sweep = sweep(file, *device, config, facts.plan.config.n_layers);
+    if (flags.loads) {
+        check_loaded(facts, *device, config, log);
+        plan.was_loaded = true;
+    }
+    view.plan = &plan;
+    return page();
+}
+
 int run(int argc, char** argv) {
     const Environment environment = read_environment(environ);
     InspectFlags flags;
@@ -73,16 +175,7 @@ int run(int argc, char** argv) {
         output.write(coverage_page());
         return 0;
     }
-    const Config& config = resolved.config;
-    const ModelFile file = open_model_file(model_path(config), log);
-    const Inspection inspection =
-        inspect(file, {kv_type_by_name(config.memory.kv_cache), config.memory.max_seq});
-    std::optional<WeightScan> found;
-    if (flags.scans) found = scan(file, config.cpu);
-    const InspectView view{inspection, found ? &*found : nullptr, config.memory.kv_cache,
-                           flags.lists_tensors};
-    output.write(flags.is_json ? inspect_json(view)
-                               : inspect_text(view, is_colourful(environment)));
+    output.write(look_at(flags, resolved.config, log, is_colourful(environment)));
     return 0;
 }
 

@@ -2,7 +2,7 @@
 
 #include "cpuexec/isa.h"
 #include "tools/device_facts.h"
-#include "tools/inspect_output.h"
+#include "tools/inspect_plan.h"
 
 namespace hf {
 namespace {
@@ -128,10 +128,14 @@ std::string inspect_json(const InspectView& view) {
     object["stop_ids"] = i.stop_ids;
     object["formats"] = Json::array();
     for (const FormatFacts& f : i.formats) object["formats"].push_back(format_json(f));
+    object["plan"] = view.plan ? plan_json(*view.plan) : Json();
     if (view.lists_tensors) {
         object["tensors"] = Json::array();
-        for (size_t at = 0; at < i.file->tensors.size(); ++at)
-            object["tensors"].push_back(tensor_json(i, at));
+        const auto weights = weights_by_tensor(view);
+        for (size_t at = 0; at < i.file->tensors.size(); ++at) {
+            Json& tensor = object["tensors"].emplace_back(tensor_json(i, at));
+            if (weights[at]) tensor["place"] = place_json(*weights[at], view.plan->facts.device);
+        }
     }
     if (view.scan) object["scan"] = scan_json(*view.scan);
     return json_line(object);

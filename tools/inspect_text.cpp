@@ -5,54 +5,11 @@
 
 #include "cpuexec/isa.h"
 #include "tools/inspect_output.h"
+#include "tools/inspect_plan.h"
+#include "tools/page.h"
 
 namespace hf {
 namespace {
-
-constexpr std::string_view kRed = "\x1b[31m", kGreen = "\x1b[32m", kDim = "\x1b[2m",
-                           kPlain = "\x1b[0m";
-
-std::string printable(std::string text) {
-    for (char& c : text)
-        if ((c >= 0 && c < ' ') || c == 0x7f) c = '?';
-    return text;
-}
-
-std::string thousands(uint64_t n) {
-    std::string digits = std::to_string(n);
-    for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-    return digits;
-}
-
-std::string size_text(uint64_t bytes) {
-    constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-    if (bytes < 1024) return fmt::format("{} bytes", bytes);
-    double size = double(bytes) / 1024;
-    size_t unit = 0;
-    for (; size >= 1023.95 && unit < 3; ++unit) size /= 1024;
-    return fmt::format("{:.1f} {}", size, kUnits[unit]);
-}
-
-std::string plural(uint64_t n, std::string_view noun) {
-    return fmt::format("{} {}{}", thousands(n), noun, n == 1 ? "" : "s");
-}
-
-/// Lines of text, some of them coloured.
-struct Page {
-    bool colours;
-    std::string text = {};
-
-    void line(std::string what, std::string_view colour = {}) {
-        what.erase(what.find_last_not_of(' ') + 1);
-        const bool is_plain = !colours || colour.empty();
-        text += is_plain ? printable(what) + "\n"
-                         : fmt::format("{}{}{}\n", colour, printable(what), kPlain);
-    }
-    void fact(std::string_view name, const std::string& value) {
-        text += fmt::format("  {}{:13}{} {}\n", colours ? kDim : "", name, colours ? kPlain : "",
-                            printable(value));
-    }
-};
 
 void show_attention(Page& page, const ModelConfig& c) {
     const uint32_t full = c.count(LayerKind::full_attention);
@@ -139,18 +96,22 @@ void show_formats(Page& page, const Inspection& i) {
     }
 }
 
-void show_tensors(Page& page, const Inspection& i) {
+void show_tensors(Page& page, const InspectView& view) {
+    const Inspection& i = view.inspection;
     page.line("");
     size_t widest = 0;
     for (const TensorView& t : i.file->tensors) widest = std::max(widest, t.name.size());
     widest = std::min<size_t>(widest, 60);
+    const auto weights = weights_by_tensor(view);
     for (size_t at = 0; at < i.file->tensors.size(); ++at) {
         const TensorView& t = i.file->tensors[at];
         page.line(fmt::format(
-            "  {:{}}  {:14} {:>14}  {}{}", t.name, widest,
+            "  {:{}}  {:14} {:>14}  {:18}{}", t.name, widest,
             t.codec ? std::string(t.codec->name) : t.dtype, thousands(t.bytes.size()),
             fmt::format("({})", fmt::join(t.dims.data(), t.dims.data() + t.n_dims, ", ")),
-            i.is_used[at] ? "" : "  not used"));
+            !i.is_used[at] ? "  not used"
+            : weights[at]  ? "  " + place_text(*weights[at]->weight)
+                           : ""));
     }
 }
 
@@ -192,7 +153,8 @@ std::string inspect_text(const InspectView& view, bool colours) {
     show_model(page, view);
     show_text_side(page, view.inspection);
     show_formats(page, view.inspection);
-    if (view.lists_tensors) show_tensors(page, view.inspection);
+    if (view.plan) show_plan(page, *view.plan);
+    if (view.lists_tensors) show_tensors(page, view);
     if (view.scan) show_scan(page, *view.scan);
     show_refusals(page, view.inspection);
     return page.text;

@@ -17,6 +17,8 @@ namespace {
 
 Outcome hf_inspect(std::vector<std::string> arguments, RunOptions options = {}) {
     arguments.insert(arguments.begin(), HF_INSPECT);
+    // what is pinned here is small, and so may be the machine
+    options.environment.push_back("HIPFIRE_HOST_HEADROOM_MB=0");
     return run_process(arguments, options);
 }
 
@@ -73,8 +75,90 @@ TEST_CASE("hf-inspect: every key of its JSON is in its manual") {
     std::vector<std::string> keys;
     collect_keys(object_of({demo_model_path(), "--tensors", "--scan"}), keys);
     collect_keys(object_of({data_path("models/tiny_qwen35_a")}), keys);
-    CHECK(keys.size() > 60);
+    collect_keys(
+        object_of({demo_model_path(), "--vram-mb", "32", "--gpu-layers", "6", "--exec", "cpu",
+                   "--bandwidth", "vram=600,link=27,cpu=45", "--sweep", "--steps", "--tensors"}),
+        keys);
+    CHECK(keys.size() > 200);
     for (const std::string& key : keys) CHECK_MESSAGE(contains(manual, "`" + key + "`"), key);
+}
+
+TEST_CASE("hf-inspect: a card is planned, and a load agrees, for every budget and mode") {
+    const std::string path = data_path("models/tiny_qwen35_a");
+    for (const char* exec : {"pcie", "cpu", "split"})
+        for (const char* layers : {"0", "3", "4", "auto"}) {
+            CAPTURE(std::string(exec));
+            CAPTURE(std::string(layers));
+            const std::vector<std::string> flags = {path,
+                                                    "--vram-mb",
+                                                    "32",
+                                                    "--ctx",
+                                                    "64",
+                                                    "--gpu-layers",
+                                                    layers,
+                                                    "--exec",
+                                                    exec,
+                                                    "--set",
+                                                    "memory.host_headroom_mb=0",
+                                                    "--loaded",
+                                                    "-q"};
+            const Json plan = object_of(flags)["plan"];
+            CHECK(plan["was_loaded"] == true);
+            CHECK(plan["device"]["simulated"] == true);
+            const bool is_spilled = layers[0] == '0' || layers[0] == '3';
+            CHECK((plan["totals"]["host_mapped_bytes"] > 0) == is_spilled);
+            CHECK((plan["passes"][0]["crossings"] > 1) ==
+                  (is_spilled && std::string_view(exec) != "pcie"));
+        }
+}
+
+TEST_CASE("hf-inspect: the page has a bar for each layer, a table for each budget, the steps") {
+    const Outcome run =
+        hf_inspect({demo_model_path(), "--vram-mb", "20", "--gpu-layers", "7", "--exec", "cpu",
+                    "--bandwidth", "vram=600,link=27,cpu=45", "--sweep", "--steps"});
+    CHECK(run.code == 0);
+    const std::string bar(32, '=');
+    CHECK(contains(run.out, "  4 linear  " + bar + "      1.6 MiB  8 CPU products"));
+    CHECK(contains(run.out, "  5 linear  " + std::string(32, '#')));
+    for (const char* part : {"7 of 12 layers stay", "exec cpu", "simulated", "of 20.0 MiB",
+                             "crossings", "tokens a second", "45 us a crossing", "tok/s",
+                             "pass of 1 token (one)", "pass of 64 tokens (prompt)", "; down x"})
+        CHECK_MESSAGE(contains(run.out, part), part);
+    CHECK_FALSE(contains(run.out, "\x1b"));
+    const Json sweep =
+        object_of({demo_model_path(), "--vram-mb", "20", "--sweep"})["plan"]["sweep"];
+    REQUIRE(sweep.size() == 13);
+    for (size_t stay = 0; stay < sweep.size(); ++stay) CHECK(sweep[stay]["device_layers"] == stay);
+    CHECK(sweep[0]["refusal"].is_null());
+    CHECK(sweep[12]["need"]["missing"] > 0);
+    CHECK(contains(sweep[12]["refusal"], "gpu_layer_budget"));
+}
+
+TEST_CASE("hf-inspect: a budget that does not fit is a refusal, and an error where it is loaded") {
+    const std::vector<std::string> flags = {demo_model_path(), "--vram-mb", "20", "--gpu-layers",
+                                            "12"};
+    const Json object = object_of(flags);
+    CHECK(object["loads"] == false);
+    CHECK(object["refusals"][0]["why"] == object["plan"]["refusal"]);
+    const std::string page = hf_inspect(flags).out;
+    CHECK(contains(page, "  does not load\n"));
+    CHECK(contains(page, "refused: "));
+    auto loaded = flags;
+    loaded.push_back("--loaded");
+    CHECK(hf_inspect(loaded).code == 4);
+    const Json no_card = object_of({demo_model_path(), "--device", "hip"});
+    CHECK(no_card["loads"] == false);
+    CHECK(no_card["plan"].is_null());
+}
+
+TEST_CASE("hf-inspect: the CPU's bandwidth is measured when others are given") {
+    const Json plan =
+        object_of({demo_model_path(), "--vram-mb", "64", "--bandwidth", "vram=600"})["plan"];
+    CHECK(plan["prediction"]["is_measured"] == true);
+    CHECK(plan["prediction"]["cpu_gb_per_s"] > 0.1);
+    CHECK(plan["prediction"]["vram_gb_per_s"] == 600);
+    CHECK(plan["prediction"]["tok_per_s"] > 100);
+    CHECK(object_of({demo_model_path()})["plan"]["prediction"].is_null());
 }
 
 TEST_CASE("hf-inspect: a model without a tokenizer loads, and takes no text") {
@@ -136,6 +220,11 @@ TEST_CASE("hf-inspect: what is wrong is one line on stderr, with its exit code")
         {{demo_model_path(), "another"}, 2, "another"},
         {{demo_model_path(), "-m", "/x"}, 2, "both name a model"},
         {{demo_model_path(), "--kv", "q4"}, 2, "f16, f32 or q8"},
+        {{demo_model_path(), "--exec", "gpu"}, 2, "pcie, cpu, split"},
+        {{demo_model_path(), "--bandwidth", "vram=0"}, 2, "vram=0"},
+        {{demo_model_path(), "--bandwidth", "vram=1,disk=2"}, 2, "disk=2"},
+        {{demo_model_path(), "--bandwidth", "cpu=x"}, 2, "cpu=X"},
+        {{demo_model_path(), "--device", "hip", "--vram-mb", "9"}, 2, "vram_mb"},
     };
     for (const auto& c : cases) {
         const Outcome run = hf_inspect(c.arguments);
@@ -163,7 +252,9 @@ TEST_CASE("hf-inspect: --help fits a screen and begins with an example; names ar
     CHECK(help.code == 0);
     CHECK(lines_of(help.out).size() <= 45);
     CHECK(help.out.starts_with("hf-inspect "));
-    for (const char* flag : {"--tensors", "--scan", "--json", "--model", "--ctx", "--kv"})
+    for (const char* flag :
+         {"--tensors", "--scan", "--json", "--model", "--ctx", "--kv", "--gpu-layers", "--exec",
+          "--vram-mb", "--sweep", "--bandwidth", "--loaded"})
         CHECK_MESSAGE(contains(help.out, flag), flag);
     const RunOptions named{
         .environment = {"HIPFIRE_MODELS_DIR=" + data_path("models"), "LC_ALL=de_DE.UTF-8"}};
