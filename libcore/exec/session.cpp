@@ -7,6 +7,7 @@
 #include "libcore/base/error.h"
 #include "libcore/exec/session_need.h"
 #include "libcore/ops/run_steps.h"
+#include "libcore/plan/activation_tags.h"
 #include "libcore/plan/segments.h"
 
 namespace hf {
@@ -22,8 +23,10 @@ StepList commit_steps(const StateSpec& state) {
 
 std::vector<SegmentPlan> plan_all(const Model& model, const SessionOptions& options) {
     std::vector<SegmentPlan> plans;
-    for (size_t c = 0; c < kTokenClasses; ++c)
+    for (size_t c = 0; c < kTokenClasses; ++c) {
         plans.push_back(options.planner(model.steps, TokenClass(c)));
+        HF_ASSERT(!find_unfit_step(plans.back()));
+    }
     return plans;
 }
 
