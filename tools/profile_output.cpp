@@ -31,6 +31,11 @@ double gb_per_s(const StepTimes& row) {
     return row.seconds > 0 ? double(row.bytes) / row.seconds * 1e-9 : 0;
 }
 
+/// "gemv", and "gemv beside" for what the CPU does beside a device.
+std::string op_of(const StepTimes& row) {
+    return std::string(row_of(row.op).name) + (row.lane == Lane::cpu ? " beside" : "");
+}
+
 /// "(6144, 2048) mq4g256v2", or nothing.
 std::string matrix_of(const StepTimes& row) {
     if (!row.codec) return "";
@@ -39,10 +44,10 @@ std::string matrix_of(const StepTimes& row) {
 
 std::string text_of(const StepTimes& row, double all_seconds, unsigned threads) {
     const double busy = row.seconds > 0 ? row.thread_seconds / row.seconds / threads : 0;
-    std::string text = fmt::format("  {:<14} {:<28} {:>8} {:>9.2f} {:>6.1f}% {:>9.1f} {:>5.0f}%",
-                                   row_of(row.op).name, matrix_of(row), row.calls,
-                                   row.seconds * 1e3, row.seconds / all_seconds * 100,
-                                   row.seconds / double(row.calls) * 1e6, busy * 100);
+    std::string text =
+        fmt::format("  {:<20} {:<28} {:>8} {:>9.2f} {:>6.1f}% {:>9.1f} {:>5.0f}%", op_of(row),
+                    matrix_of(row), row.calls, row.seconds * 1e3, row.seconds / all_seconds * 100,
+                    row.seconds / double(row.calls) * 1e6, busy * 100);
     if (row.bytes > 0)
         text += fmt::format(" {:>10.1f} {:>7.2f}", double(row.bytes) * 1e-6, gb_per_s(row));
     return text + "\n";
@@ -60,7 +65,7 @@ std::string profile_text(const StepProfile& profile, double seconds, unsigned th
         in_steps += all;
         text += fmt::format("passes of {}: {:.2f} ms in steps\n",
                             several ? "several tokens" : "one token", all * 1e3);
-        text += fmt::format("  {:<14} {:<28} {:>8} {:>9} {:>7} {:>9} {:>6} {:>10} {:>7}\n", "op",
+        text += fmt::format("  {:<20} {:<28} {:>8} {:>9} {:>7} {:>9} {:>6} {:>10} {:>7}\n", "op",
                             "matrix", "calls", "ms", "share", "us/call", "busy", "MB", "GB/s");
         for (const StepTimes& row : rows)
             if (row.several_tokens == several) text += text_of(row, all, threads);
@@ -74,6 +79,7 @@ nlohmann::ordered_json profile_json(const StepProfile& profile) {
     for (const StepTimes& row : sorted_rows(profile)) {
         list.push_back(
             {{"op", row_of(row.op).name},
+             {"lane", row.lane == Lane::cpu ? "cpu" : "device"},
              {"tokens", row.several_tokens ? "several" : "one"},
              {"format", row.codec ? nlohmann::ordered_json(row.codec->name) : nullptr},
              {"shape", row.codec ? nlohmann::ordered_json::array({row.shape.rows, row.shape.cols})

@@ -10,14 +10,15 @@ namespace {
 StepTimes key_of(const Step& step, const Tokens& tokens) {
     const bool is_matrix = row_of(step.op).place == Place::weight;
     return {.op = step.op,
+            .lane = tokens.lane,
             .several_tokens = tokens.count > 1,
             .codec = is_matrix ? step.w->codec : nullptr,
             .shape = is_matrix ? step.w->shape : Shape{}};
 }
 
 bool same_key(const StepTimes& a, const StepTimes& b) {
-    return a.op == b.op && a.several_tokens == b.several_tokens && a.codec == b.codec &&
-           a.shape.rows == b.shape.rows && a.shape.cols == b.shape.cols;
+    return a.op == b.op && a.lane == b.lane && a.several_tokens == b.several_tokens &&
+           a.codec == b.codec && a.shape.rows == b.shape.rows && a.shape.cols == b.shape.cols;
 }
 
 }  // namespace

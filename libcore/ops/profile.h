@@ -12,10 +12,21 @@
 
 namespace hf {
 
-/// All steps of one op, in passes of one token or in passes of several; matrix products also by
-/// shape and format.
+/// Is told what steps took, by the thread that runs a lane's list.
+class StepTimer {
+  public:
+    virtual ~StepTimer() = default;
+    /// seconds         from begin to end
+    /// thread_seconds  that threads were at it
+    virtual void add(const Step& step, const Tokens& tokens, double seconds,
+                     double thread_seconds) = 0;
+};
+
+/// All steps of one op on one lane, in passes of one token or in passes of several; matrix products
+/// also by shape and format.
 struct StepTimes {
     Op op;
+    Lane lane;
     bool several_tokens;
     const Codec* codec;  // of a matrix, else null
     Shape shape;         // of a matrix, else zero
@@ -26,10 +37,12 @@ struct StepTimes {
     double thread_seconds = 0;  // that threads were at it: at most seconds * threads
 };
 
-struct StepProfile {
+/// A lane's times. Two lanes that run at once need one each.
+struct StepProfile : StepTimer {
     std::vector<StepTimes> rows;  // in the order in which they were first met
 
-    void add(const Step& step, const Tokens& tokens, double seconds, double thread_seconds);
+    void add(const Step& step, const Tokens& tokens, double seconds,
+             double thread_seconds) override;
 };
 
 }  // namespace hf

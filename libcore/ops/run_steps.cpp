@@ -42,14 +42,14 @@ class Meter {
     }
 
     /// The time of steps that ran at once is divided in proportion to what threads spent on each.
-    void report(const Tokens& tokens, StepProfile& profile) const {
+    void report(const Tokens& tokens, StepTimer& timer) const {
         for (size_t d = 0; d < plan_.size(); ++d) {
             const double wall = seconds((begin_[d + 1] - begin_[d]).count());
             double all = 0;
             for (size_t i = 0; i < plan_[d].count; ++i) all += thread_seconds(d, i);
             for (size_t i = 0; i < plan_[d].count; ++i) {
                 const double spent = thread_seconds(d, i);
-                profile.add(*plan_[d].step[i], tokens, all > 0 ? wall * spent / all : 0, spent);
+                timer.add(*plan_[d].step[i], tokens, all > 0 ? wall * spent / all : 0, spent);
             }
         }
     }
@@ -71,13 +71,13 @@ class Meter {
 }  // namespace
 
 void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool,
-               StepProfile* profile) {
+               StepTimer* timer) {
     if (tokens.watch) tokens.watch->begins(steps, tokens);
     const std::vector<Dispatch> plan = plan_dispatches(steps, tokens, pool.size());
-    if (profile) {
+    if (timer) {
         Meter meter(plan);
         meter.run(tokens, pool);
-        meter.report(tokens, *profile);
+        meter.report(tokens, *timer);
     } else {
         pool.run(
             uint32_t(plan.size()), [&](uint32_t d) { return plan[d].claims(); },

@@ -22,9 +22,9 @@ class StepWatch {
 /// one after another and do not depend on how the steps are cut or who does what.
 ///
 /// tokens   arena and state in memory that the CPU can touch
-/// profile  null, or where times are added
+/// timer    null, or told what each step took
 void run_steps(std::span<const Step> steps, const Tokens& tokens, cpu::ThreadPool& pool,
-               StepProfile* profile = nullptr);
+               StepTimer* timer = nullptr);
 
 /// Bytes of weights and state that the steps move: the lower bound of their time on any device.
 uint64_t bytes_moved(std::span<const Step> steps, const Tokens& tokens);
