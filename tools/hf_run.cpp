@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -145,6 +146,12 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
     };
 }
 
+SessionOptions session_of(const RunFacts& facts, const Config& config, const Log& log) {
+    SessionOptions options{facts.max_seq, kv_type_by_name(facts.kv_cache), 1};
+    options.lanes = lane_options(config, log);
+    return options;
+}
+
 AnswerForm answer_form(const RunFlags& flags, const Tokenizer* tokenizer) {
     if (flags.is_json) return AnswerForm::json;
     return flags.print_ids || !tokenizer ? AnswerForm::ids : AnswerForm::text;
@@ -157,13 +164,15 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
 
     Request request = open_request(config.run, log);
     encode_prompt(request, flags, config.run, std::move(text));
-    StepProfile profile;
+    StepProfile profile, cpu_profile;
     DeviceOptions options = device_options(config);
     if (flags.is_profiled) options.profile = &profile;
     const auto device = open_device(config.device.kind, options);
     const Model model = load_placed(request.file, *device, config, 1, log);
     const RunFacts facts = gather_facts(request, model, *device, config);
-    Session session(model, *device, {facts.max_seq, kv_type_by_name(facts.kv_cache), 1});
+    SessionOptions in_session = session_of(facts, config, log);
+    if (flags.is_profiled) in_session.lanes.cpu_timer = &cpu_profile;
+    Session session(model, *device, in_session);
     check_prompt(request.prompt, session);
     std::optional<NpyRows> dump;
     if (!flags.dump_logits.empty()) dump.emplace(flags.dump_logits, model.config.vocab);
@@ -183,6 +192,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     const Generation generation = generate(session, request.prompt, sampler, tokenizer, limits,
                                            on_token, terminal_progress(), interrupted());
 
+    std::ranges::copy(cpu_profile.rows, std::back_inserter(profile.rows));
     const uint64_t hash = hash_answer(generation.ids, generation.last_logits);
     writer.finish(facts, generation, flags.print_hash ? std::optional(hash) : std::nullopt,
                   options.profile);
@@ -218,7 +228,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     const Model model = load_placed(request.file, *device, config, 1, log);
     if (interrupted()) return kInterruptedExit;
     const RunFacts facts = gather_facts(request, model, *device, config);
-    Session session(model, *device, {facts.max_seq, kv_type_by_name(facts.kv_cache), 1});
+    Session session(model, *device, session_of(facts, config, log));
 
     const Tokenizer& tokenizer = *request.tokenizer;
     GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct DeviceInfo {
     // What a placement must know.
     bool unified = false;      // one memory for device and host: spilling frees nothing
     bool can_map_host = true;  // reads host_mapped memory
+    bool can_capture = false;  // records steps once and runs them again
     bool in_place = false;  // matrices are read where the file is mapped, whatever their residency
     bool (*multiplies)(const Codec&) = [](const Codec&) { return true; };
 };
@@ -41,6 +43,12 @@ struct MemoryUse {
 };
 
 inline constexpr uint64_t kHostSlack = 1 << 20;
+
+/// Steps that a device has recorded.
+class Capture {
+  public:
+    virtual ~Capture() = default;
+};
 
 class Device {
   public:
@@ -64,7 +72,14 @@ class Device {
     virtual void submit(std::span<const Step> steps, const Tokens& tokens) = 0;
     /// Returns when everything that was submitted has finished. Uploads and downloads wait too.
     virtual void wait() = 0;
+    /// Records the steps, as they would be for these tokens, and runs none. Only CaptureGate
+    /// (exec/capture_gate.h) may ask: it knows what must not be recorded.
+    virtual std::unique_ptr<Capture> capture(std::span<const Step> steps, const Tokens& tokens) = 0;
+    /// Starts what was recorded, as submit() does. As many tokens and logits as then, on the same
+    /// arena and state. The capture stays as it is until wait().
+    virtual void replay(const Capture& capture, const Tokens& tokens) = 0;
     /// From now on submit() returns at once: somebody else wants to compute at the same time.
+    /// A card does so anyway.
     virtual void work_beside() {}
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "cpuexec/topology.h"
 #include "libcore/base/error.h"
@@ -30,6 +31,12 @@ cpu::Level serving_level(cpu::Level most, cpu::Activations activations) {
     return cpu::Level::scalar;
 }
 
+/// The steps themselves: what a pass works on comes with its tokens.
+struct HostCapture : Capture {
+    explicit HostCapture(std::span<const Step> list) : steps(list.begin(), list.end()) {}
+    std::vector<Step> steps;
+};
+
 }  // namespace
 
 HostDevice::HostDevice(const DeviceOptions& options)
@@ -44,7 +51,9 @@ HostDevice::HostDevice(const DeviceOptions& options)
     info_.activations = options.activations;
     info_.unified = options.unified;
     info_.can_map_host = options.can_map_host;
+    info_.can_capture = true;
     info_.in_place = !info_.simulated;
+    if (info_.simulated) work_beside();
 }
 
 Buffer HostDevice::allocate(uint64_t bytes, Residency residency) {
@@ -81,6 +90,16 @@ void HostDevice::submit(std::span<const Step> steps, const Tokens& tokens) {
 
 void HostDevice::wait() {
     if (engine_) engine_->wait();
+}
+
+std::unique_ptr<Capture> HostDevice::capture(std::span<const Step> steps, const Tokens&) {
+    return std::make_unique<HostCapture>(steps);
+}
+
+void HostDevice::replay(const Capture& capture, const Tokens& tokens) {
+    const auto* recorded = dynamic_cast<const HostCapture*>(&capture);
+    HF_ASSERT(recorded);
+    submit(recorded->steps, tokens);
 }
 
 void HostDevice::work_beside() {

@@ -25,6 +25,8 @@ class HostDevice : public Device {
     void download(const Buffer& from, uint64_t offset, std::span<std::byte> to) const override;
     void submit(std::span<const Step> steps, const Tokens& tokens) override;
     void wait() override;
+    std::unique_ptr<Capture> capture(std::span<const Step> steps, const Tokens& tokens) override;
+    void replay(const Capture& capture, const Tokens& tokens) override;
     void work_beside() override;
 
   private:

@@ -1,6 +1,7 @@
 #include "libcore/exec/lanes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <vector>
 
@@ -34,6 +35,25 @@ SlotCopy written_columns(const Step& step, Slot out) {
     return {out, 0, out.width};
 }
 
+/// What each pass of a plan adds to the counts of products.
+LaneCounts products_of(const SegmentPlan& plan) {
+    LaneCounts counts;
+    for (const Segment& segment : plan.segments) {
+        for (const Step& s : segment.on(Lane::cpu)) counts.cpu_products += is_product(s.op);
+        for (const Step& s : segment.on(Lane::device))
+            counts.link_products += is_product(s.op) && s.w->exec == Exec::device &&
+                                    s.w->residency == Residency::host_mapped;
+    }
+    return counts;
+}
+
+template <class F>
+double seconds_of(F f) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 bool any_window(std::span<const SegmentPlan> plans) {
     for (const SegmentPlan& plan : plans)
         if (std::ranges::any_of(plan.segments, &Segment::is_window)) return true;
@@ -47,12 +67,15 @@ Lanes::Lanes(Device& device, const ArenaLayout& layout, std::span<const SegmentP
     : device_(device),
       layout_(layout),
       options_(options),
-      device_arena_(device.allocate(layout.floats * sizeof(float), Residency::device)) {
+      device_arena_(device.allocate(layout.floats * sizeof(float), Residency::device)),
+      gate_(device, plans[size_t(TokenClass::one)], options.capture, options.log) {
+    for (const SegmentPlan& plan : plans) products_[size_t(plan.token_class)] = products_of(plan);
     if (std::ranges::none_of(plans, [](const auto& p) { return p.has_steps_on(Lane::cpu); }))
         return;
     cpu_arena_ = device.allocate(layout.floats * sizeof(float),
                                  cpu_lane_residency(device.info(), options.pins));
     team_.emplace(device.info().threads);
+    if (options_.trace_cpu) trace_.emplace(options_.log, counts_, options_.cpu_timer);
     if (any_window(plans)) device.work_beside();
 }
 
@@ -70,15 +93,21 @@ Tokens Lanes::on(Lane lane, const Tokens& tokens) const {
 
 void Lanes::run(const SegmentPlan& plan, const Tokens& tokens) {
     if (options_.poison_stale) poison_all();
-    const Tokens on_device = on(Lane::device, tokens);
-    for (const Segment& segment : plan.segments) {
-        cross(segment, tokens);
-        if (options_.poison_stale) poison_stale(segment, tokens);
-        if (!segment.on(Lane::device).empty()) device_.submit(segment.on(Lane::device), on_device);
-        if (!segment.on(Lane::cpu).empty())
-            run_steps(segment.on(Lane::cpu), on(Lane::cpu, tokens), *team_);
-    }
+    const LaneCounts& products = products_[size_t(plan.token_class)];
+    counts_.cpu_products += products.cpu_products;
+    counts_.link_products += products.link_products;
+    for (size_t i = 0; i < plan.segments.size(); ++i) run(plan, i, tokens);
     device_.wait();
+}
+
+void Lanes::run(const SegmentPlan& plan, size_t i, const Tokens& tokens) {
+    const Segment& segment = plan.segments[i];
+    cross(plan, i, tokens);
+    if (options_.poison_stale) poison_stale(segment, tokens);
+    if (!segment.on(Lane::device).empty()) gate_.submit(plan, i, on(Lane::device, tokens));
+    if (segment.on(Lane::cpu).empty()) return;
+    StepTimer* const timer = trace_ ? &*trace_ : options_.cpu_timer;
+    run_steps(segment.on(Lane::cpu), on(Lane::cpu, tokens), *team_, timer);
 }
 
 void Lanes::run_on_device(std::span<const Step> steps, const Tokens& tokens) {
@@ -95,13 +124,20 @@ void Lanes::read(Lane lane, Slot slot, uint32_t rows, std::span<float> to) const
         device_.download(device_arena_, first * sizeof(float), std::as_writable_bytes(to));
 }
 
-void Lanes::cross(const Segment& segment, const Tokens& tokens) {
-    uint64_t up = 0, down = 0;
-    for (const SlotCopy& c : segment.up) up += copy(Lane::device, c, tokens.rows(c.slot));
-    for (const SlotCopy& c : segment.down) down += copy(Lane::cpu, c, tokens.rows(c.slot));
-    counts_.crossings += (up > 0) + (down > 0);
-    counts_.bytes_up += up;
-    counts_.bytes_down += down;
+void Lanes::cross(const SegmentPlan& plan, size_t i, const Tokens& tokens) {
+    const Segment& segment = plan.segments[i];
+    Crossing c;
+    if (trace_) c.wait_seconds = seconds_of([&] { device_.wait(); });
+    c.up_seconds = seconds_of([&] {
+        for (const auto& s : segment.up) c.bytes_up += copy(Lane::device, s, tokens.rows(s.slot));
+    });
+    c.down_seconds = seconds_of([&] {
+        for (const auto& s : segment.down) c.bytes_down += copy(Lane::cpu, s, tokens.rows(s.slot));
+    });
+    counts_.crossings += (c.bytes_up > 0) + (c.bytes_down > 0);
+    counts_.bytes_up += c.bytes_up;
+    counts_.bytes_down += c.bytes_down;
+    if (trace_) trace_->add(plan, i, c);
 }
 
 /// Both arenas have the same layout. The device's side of a copy waits for what it was given to do.

@@ -67,7 +67,8 @@ class Session {
 
     /// Who runs what in a pass of that class.
     const SegmentPlan& plan(TokenClass c) const { return plans_[size_t(c)]; }
-    const CrossingCounts& crossings() const { return lanes_.counts(); }
+    const LaneCounts& counts() const { return lanes_.counts(); }
+    const CaptureGate& gate() const { return lanes_.gate(); }
 
     /// Rows [0, rows) of a slot as the last pass left them. For taps and tests.
     std::vector<float> read_slot(Slot slot, uint32_t rows) const;

@@ -88,6 +88,14 @@ SessionOptions session_options(const MemoryConfig& config, const ModelConfig& mo
             max_logits};
 }
 
+LaneOptions lane_options(const Config& config, const Log& log) {
+    LaneOptions options;
+    options.capture = config.graph.forward;
+    options.trace_cpu = config.developer.cpu_exec_trace;
+    options.log = log;
+    return options;
+}
+
 DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& config,
                          const SessionOptions& session) {
     const auto& [info, memory, ram] = machine;

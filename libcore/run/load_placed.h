@@ -17,6 +17,9 @@ Budget budget_of(const MemoryConfig& config);
 SessionOptions session_options(const MemoryConfig& config, const ModelConfig& model,
                                uint32_t max_logits);
 
+/// How the two lanes work, and that they say so.
+LaneOptions lane_options(const Config& config, const Log& log);
+
 /// What a placement must know of where it will run.
 struct Machine {
     const DeviceInfo& device;

@@ -2,17 +2,16 @@
 #include "libcore/device/host_memory.h"
 
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "libcore/base/error.h"
 #include "libcore/device/host_device.h"
+#include "tests/support/death.h"
 
 using namespace hf;
+using namespace hf::test;
 
 namespace {
 
@@ -23,20 +22,6 @@ DeviceOptions card(uint64_t bytes) {
     options.threads = 1;
     options.vram_bytes = bytes;
     return options;
-}
-
-/// Whether a process that does this is aborted.
-template <class Mistake>
-bool is_aborted(const Mistake& mistake) {
-    const pid_t child = fork();
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);  // doctest's would report it
-        mistake();
-        _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 bool is_zero(const std::byte* data, uint64_t bytes) {

@@ -59,7 +59,7 @@ TEST_CASE("offload: any budget, exec and kind of spill gives the bits of the res
         Loaded resident(folder, poisoned());
         const auto want = all_classes(resident.session, folder);
         CHECK(std::ranges::all_of(want, [](float v) { return std::isfinite(v); }));
-        CHECK(resident.session.crossings().crossings == 0);
+        CHECK(resident.session.counts().crossings == 0);
         for (const Exec exec : {Exec::device, Exec::cpu, Exec::split})
             for (const bool ffn_only : {false, true})
                 for (uint32_t layers = 0; layers <= layers_of(folder); ++layers) {
@@ -111,7 +111,7 @@ TEST_CASE("offload: crossings of a token, by mode") {
                     const int32_t id = 1;
                     const uint32_t row = 0;
                     m.session.forward({&id, 1}, {&row, 1});
-                    const CrossingCounts& done = m.session.crossings();
+                    const LaneCounts& done = m.session.counts();
                     CHECK(done.crossings == plan.crossings());
                     CHECK(done.bytes_up + done.bytes_down == plan.bytes_copied(1, 1));
                 }
