@@ -3,6 +3,8 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/int_ops.h"
+#include "cpuexec/formats/run_scales.h"
 
 namespace hf::cpu {
 namespace {
@@ -13,6 +15,32 @@ HF_INLINE int packed_scale(const PackedScales& s, size_t r) {
 }
 HF_INLINE int packed_min(const PackedScales& s, size_t r) {
     return r < 4 ? s[r + 4] & 63 : s[r + 4] >> 4 | s[r] >> 6 << 4;
+}
+
+/// d, dmin, scales and minima of runs 4v .. 4v + 3, which begin Q4KBlock and Q5KBlock.
+HF_AVX2_INLINE void packed_runs(Rows w, size_t v, Runs& runs) {
+    load_d_dmin(w, offsetof(Q4KBlock, d), runs);
+    const size_t at = offsetof(Q4KBlock, scales);
+    const __m128i first = load_rows(w, at), second = load_rows(w, at + 4);
+    __m128i scales = field_of(first, 0, 63), mins = field_of(second, 0, 63);
+    if (v == 1) {
+        const __m128i third = load_rows(w, at + 8);
+        scales = _mm_or_si128(field_of(third, 0, 15), field_of(first, 6, 3, 4));
+        mins = _mm_or_si128(field_of(third, 4, 15), field_of(second, 6, 3, 4));
+    }
+    runs.scales = rows_to_runs(scales);
+    runs.mins = rows_to_runs(mins);
+}
+
+/// 64 nibbles in halves.
+HF_AVX2_INLINE __m256i nibbles_of(avx2::Isa, const std::byte* nibbles, size_t h) {
+    const __m256i bytes = avx2::load_bytes(nibbles);
+    return h == 0 ? avx2::low_nibbles(bytes) : avx2::high_nibbles(bytes);
+}
+HF_AVX512_INLINE __m512i nibbles_of(avx512::Isa, const std::byte* nibbles, size_t) {
+    const __m256i bytes = avx512::load_32(nibbles);
+    return avx512::low_nibbles(
+        _mm512_inserti64x4(_mm512_castsi256_si512(bytes), _mm256_srli_epi16(bytes, 4), 1));
 }
 
 struct Q2K {
@@ -50,7 +78,7 @@ struct Q3K {
     }
 };
 
-struct Q4K {
+struct Q4K : RunScales<Q4K> {
     using Block = Q4KBlock;
     static constexpr size_t weights = 256;
     static constexpr Prepare prepare = {
@@ -63,6 +91,16 @@ struct Q4K {
             const float min = dmin * float(packed_min(b.scales, r));
             P::affine_bytes({b.nibbles[r / 2], int(r % 2 * 4), 15}, 32, 0, scale, -min, out);
         }
+    }
+    static constexpr int code_max = 15;
+    HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) { packed_runs(w, v, runs); }
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t v, size_t k,
+                                      size_t h, __m256i* codes) {
+        codes[0] = nibbles_of(isa, w + offsetof(Block, nibbles) + 32 * (2 * v + k), h);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t v, size_t k,
+                                        size_t h, __m512i* codes) {
+        codes[0] = nibbles_of(isa, w + offsetof(Block, nibbles) + 32 * (2 * v + k), h);
     }
 };
 
@@ -83,7 +121,7 @@ struct Q5K {
     }
 };
 
-struct Q6K {
+struct Q6K : RunScales<Q6K> {
     using Block = Q6KBlock;
     static constexpr size_t weights = 256;
     static constexpr Prepare prepare = {
@@ -98,14 +136,41 @@ struct Q6K {
                             d * float(b.scales[r]), kNone, out);
         }
     }
+    static constexpr int code_max = 63;
+    HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) {
+        runs.d = load_f16_rows(w, offsetof(Block, d));
+        runs.scales = rows_to_runs(load_rows(w, offsetof(Block, scales) + 4 * v));
+    }
+    /// Terms 4v .. 4v + 3 are quarters 2 (v % 2) and 2 (v % 2) + 1 of a half.
+    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t v, size_t, size_t h,
+                                      __m256i* codes) {
+        const __m256i low = avx2::load_bytes(w + offsetof(Block, low) + 64 * (v / 2) + 32 * h);
+        const __m256i high = avx2::load_bytes(w + offsetof(Block, high) + 32 * (v / 2));
+        const int quarter = int(2 * (v % 2) + h);
+        const __m256i moved = quarter < 2 ? _mm256_slli_epi16(high, 4 - 2 * quarter)
+                                          : _mm256_srli_epi16(high, 2 * quarter - 4);
+        codes[0] = _mm256_or_si256(v % 2 == 0 ? avx2::low_nibbles(low) : avx2::high_nibbles(low),
+                                   _mm256_and_si256(moved, _mm256_set1_epi8(0x30)));
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t v, size_t, size_t,
+                                        __m512i* codes) {
+        const __m512i low = avx512::load_bytes(w + offsetof(Block, low) + 64 * (v / 2));
+        const __m256i high = avx512::load_32(w + offsetof(Block, high) + 32 * (v / 2));
+        const __m256i first = v % 2 == 0 ? _mm256_slli_epi16(high, 4) : high;
+        const __m256i second = v % 2 == 0 ? _mm256_slli_epi16(high, 2) : _mm256_srli_epi16(high, 2);
+        const __m512i moved = _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+        codes[0] =
+            _mm512_or_si512(v % 2 == 0 ? avx512::low_nibbles(low) : avx512::high_nibbles(low),
+                            _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
+    }
 };
 
 }  // namespace
 
 constinit const CpuOps q2_k = block_ops<Q2K>();
 constinit const CpuOps q3_k = block_ops<Q3K>();
-constinit const CpuOps q4_k = block_ops<Q4K>();
+constinit const CpuOps q4_k = with_integers<Q4K>(block_ops<Q4K>());
 constinit const CpuOps q5_k = block_ops<Q5K>();
-constinit const CpuOps q6_k = block_ops<Q6K>();
+constinit const CpuOps q6_k = with_integers<Q6K>(block_ops<Q6K>());
 
 }  // namespace hf::cpu

@@ -20,7 +20,8 @@ struct Case {
 
 const std::vector<Case> kCases = {{"tiny_llama", "tiny_llama.q4_0"},
                                   {"tiny_qwen35_a", "tiny_qwen35_a.q8_0"},
-                                  {"tiny_qwen35_b", "tiny_qwen35_b.q8_0"}};
+                                  {"tiny_qwen35_b", "tiny_qwen35_b.q8_0"},
+                                  {"tiny_qwen35_b", "tiny_qwen35_b.q4_k_m"}};
 
 Setup with(cpu::Activations activations) {
     Setup setup;
