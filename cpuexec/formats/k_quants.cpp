@@ -32,6 +32,34 @@ HF_AVX2_INLINE void packed_runs(Rows w, size_t v, Runs& runs) {
     runs.mins = rows_to_runs(mins);
 }
 
+/// codes + value where the bit of `bits` is set.
+HF_AVX2_INLINE __m256i add_bits(__m256i codes, __m256i bits, __m256i bit, int value) {
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
+    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(char(value))));
+}
+HF_AVX512_INLINE __m512i add_bits(__m512i codes, __m512i bits, __m512i bit, int value) {
+    return _mm512_mask_add_epi8(codes, _mm512_test_epi8_mask(bits, bit), codes,
+                                _mm512_set1_epi8(char(value)));
+}
+/// Bit number i in the first 32 bytes, the one above it in the others.
+HF_AVX512_INLINE __m512i bit_and_next(size_t i) {
+    return _mm512_inserti64x4(_mm512_set1_epi8(char(1 << i)), _mm256_set1_epi8(char(2 << i)), 1);
+}
+
+/// 2-bit codes of terms 4v .. 4v + 3, which lie in 32 bytes; vectors of 32 are half h of them.
+HF_AVX2_INLINE __m256i two_bits_of(avx2::Isa, const std::byte* codes, size_t v, size_t h) {
+    const __m256i bytes = avx2::load_bytes(codes + 32 * (v / 2));
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, int(4 * (v % 2) + 2 * h)),
+                            _mm256_set1_epi8(3));
+}
+HF_AVX512_INLINE __m512i two_bits_of(avx512::Isa, const std::byte* codes, size_t v, size_t) {
+    const __m256i first =
+        _mm256_srli_epi16(avx512::load_32(codes + 32 * (v / 2)), int(4 * (v % 2)));
+    return _mm512_and_si512(
+        _mm512_inserti64x4(_mm512_castsi256_si512(first), _mm256_srli_epi16(first, 2), 1),
+        _mm512_set1_epi8(3));
+}
+
 /// 64 nibbles in halves.
 HF_AVX2_INLINE __m256i nibbles_of(avx2::Isa, const std::byte* nibbles, size_t h) {
     const __m256i bytes = avx2::load_bytes(nibbles);
@@ -43,7 +71,7 @@ HF_AVX512_INLINE __m512i nibbles_of(avx512::Isa, const std::byte* nibbles, size_
         _mm512_inserti64x4(_mm512_castsi256_si512(bytes), _mm256_srli_epi16(bytes, 4), 1));
 }
 
-struct Q2K {
+struct Q2K : RunScales<Q2K> {
     using Block = Q2KBlock;
     static constexpr size_t weights = 256;
     static constexpr Prepare prepare = {
@@ -57,9 +85,24 @@ struct Q2K {
             P::affine_bytes({codes, int(r / 2 % 4 * 2), 3}, 16, 0, scale, -min, out);
         }
     }
+    static constexpr int code_max = 3;
+    HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) {
+        load_d_dmin(w, offsetof(Block, d), runs);
+        const __m128i pairs = rows_to_runs(load_rows(w, offsetof(Block, scales) + 4 * v));
+        runs.scales = field_of(pairs, 0, 15);
+        runs.mins = field_of(pairs, 4, 15);
+    }
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t v, size_t, size_t h,
+                                      __m256i* codes) {
+        codes[0] = two_bits_of(isa, w + offsetof(Block, codes), v, h);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t v, size_t,
+                                        size_t h, __m512i* codes) {
+        codes[0] = two_bits_of(isa, w + offsetof(Block, codes), v, h);
+    }
 };
 
-struct Q3K {
+struct Q3K : RunScales<Q3K> {
     using Block = Q3KBlock;
     static constexpr size_t weights = 256;
     static constexpr Prepare prepare = {
@@ -75,6 +118,27 @@ struct Q3K {
             P::affine_bytes({codes, int(r / 2 % 4 * 2), 3}, {b.high + r % 2 * 16, int(r / 2), 1, 2},
                             16, 4, scale, kNone, out);
         }
+    }
+    static constexpr int code_max = 7;
+    HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) {
+        runs.d = load_f16_rows(w, offsetof(Block, d));
+        const size_t at = offsetof(Block, scales);
+        const __m128i low = field_of(load_rows(w, at + 4 * (v % 2)), int(4 * (v / 2)), 15);
+        const __m128i high = field_of(load_rows(w, at + 8), int(2 * v), 3, 4);
+        runs.scales = rows_to_runs(_mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32)));
+    }
+    /// The top bits of the v-th four terms are 2v and 2v + 1 of 32 bytes.
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t v, size_t, size_t h,
+                                      __m256i* codes) {
+        codes[0] = add_bits(two_bits_of(isa, w + offsetof(Block, codes), v, h),
+                            avx2::load_bytes(w + offsetof(Block, high)),
+                            _mm256_set1_epi8(char(1 << (2 * v + h))), 4);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t v, size_t,
+                                        size_t h, __m512i* codes) {
+        const std::byte* high = w + offsetof(Block, high);
+        codes[0] = add_bits(two_bits_of(isa, w + offsetof(Block, codes), v, h),
+                            avx512::load_two(high, high), bit_and_next(2 * v), 4);
     }
 };
 
@@ -104,7 +168,7 @@ struct Q4K : RunScales<Q4K> {
     }
 };
 
-struct Q5K {
+struct Q5K : RunScales<Q5K> {
     using Block = Q5KBlock;
     static constexpr size_t weights = 256;
     static constexpr Prepare prepare = {
@@ -118,6 +182,20 @@ struct Q5K {
             P::affine_bytes({b.nibbles[r / 2], int(r % 2 * 4), 15}, {b.high, int(r), 1, 4}, 32, 0,
                             scale, -min, out);
         }
+    }
+    static constexpr int code_max = 31;
+    HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) { packed_runs(w, v, runs); }
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t v, size_t k,
+                                      size_t h, __m256i* codes) {
+        codes[0] = add_bits(nibbles_of(isa, w + offsetof(Block, nibbles) + 32 * (2 * v + k), h),
+                            avx2::load_bytes(w + offsetof(Block, high)),
+                            _mm256_set1_epi8(char(1 << (4 * v + 2 * k + h))), 16);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t v, size_t k,
+                                        size_t h, __m512i* codes) {
+        const std::byte* high = w + offsetof(Block, high);
+        codes[0] = add_bits(nibbles_of(isa, w + offsetof(Block, nibbles) + 32 * (2 * v + k), h),
+                            avx512::load_two(high, high), bit_and_next(4 * v + 2 * k), 16);
     }
 };
 
@@ -167,10 +245,10 @@ struct Q6K : RunScales<Q6K> {
 
 }  // namespace
 
-constinit const CpuOps q2_k = block_ops<Q2K>();
-constinit const CpuOps q3_k = block_ops<Q3K>();
+constinit const CpuOps q2_k = with_integers<Q2K>(block_ops<Q2K>());
+constinit const CpuOps q3_k = with_integers<Q3K>(block_ops<Q3K>());
 constinit const CpuOps q4_k = with_integers<Q4K>(block_ops<Q4K>());
-constinit const CpuOps q5_k = block_ops<Q5K>();
+constinit const CpuOps q5_k = with_integers<Q5K>(block_ops<Q5K>());
 constinit const CpuOps q6_k = with_integers<Q6K>(block_ops<Q6K>());
 
 }  // namespace hf::cpu
