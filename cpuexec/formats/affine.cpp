@@ -1,6 +1,7 @@
 // hfq*, mq*, q4f16g64: w[i] = scale * q[i] + zero. What differs is the width of a code, the type of
 // scale and zero, and how many weights share them.
 #include "cpuexec/blocks.h"
+#include "cpuexec/formats/bit_stream.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/int_ops.h"
@@ -35,17 +36,29 @@ struct AffineBlocks {
     }
     HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t k, size_t h,
                                       __m256i* codes) {
-        static_assert(width == 4);
-        const __m256i bytes = avx2::load_bytes(w + codes_of(k) + 32 * h);
-        codes[0] = avx2::low_nibbles(bytes);
-        codes[1] = avx2::high_nibbles(bytes);
+        if constexpr (width == 2) {
+            two_bits(avx2::load_bytes(w + codes_of(2 * k + h)), codes);
+        } else if constexpr (width == 4) {
+            const __m256i bytes = avx2::load_bytes(w + codes_of(k) + 32 * h);
+            codes[0] = avx2::low_nibbles(bytes);
+            codes[1] = avx2::high_nibbles(bytes);
+        } else {
+            codes[0] = stream_32<width>(w + codes_of(k) + 4 * width * h);
+            codes[1] = stream_32<width>(w + codes_of(k) + 4 * width * (h + 2));
+        }
     }
     HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t k, size_t,
                                         __m512i* codes) {
-        static_assert(width == 4);
-        const __m512i bytes = avx512::load_bytes(w + codes_of(k));
-        codes[0] = avx512::low_nibbles(bytes);
-        codes[1] = avx512::high_nibbles(bytes);
+        if constexpr (width == 2) {
+            two_bits(avx512::load_two(w + codes_of(2 * k), w + codes_of(2 * k + 1)), codes);
+        } else if constexpr (width == 4) {
+            const __m512i bytes = avx512::load_bytes(w + codes_of(k));
+            codes[0] = avx512::low_nibbles(bytes);
+            codes[1] = avx512::high_nibbles(bytes);
+        } else {
+            codes[0] = stream_64<width>(w + codes_of(k));
+            codes[1] = stream_64<width>(w + codes_of(k) + 8 * width);
+        }
     }
 };
 
@@ -104,38 +117,54 @@ struct AffineF16 : AffineBlocks<4, B, group>, F16Pairs<AffineF16<B, group>> {
     }
 };
 
-struct Q4F16 {
+struct Q4F16 : F16Pairs<Q4F16> {
     using Block = Q4F16Block;
     static constexpr size_t weights = 64;
     static constexpr Prepare prepare = {
         .group = 128, .term = 64, .ways = 2, .chunk = 32, .offset = 0, .zeros = true};
+    static constexpr int code_max = 15;
+    static constexpr size_t pair_at(size_t term) { return term * sizeof(Block); }
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float scale = f16_to_f32(b.all.scale), zero = f16_to_f32(b.all.zero);
         for (int h = 0; h < 2; ++h)
             P::affine_bytes({b.nibbles, 4 * h, 15}, 32, 0, scale, zero, out + 32 * h);
     }
+    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t k, size_t h,
+                                      __m256i* codes) {
+        const std::byte* block = w + (2 * k + h) * sizeof(Block);
+        const __m256i bytes = avx2::load_bytes(block + offsetof(Block, nibbles));
+        codes[0] = avx2::low_nibbles(bytes);
+        codes[1] = avx2::high_nibbles(bytes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t k, size_t,
+                                        __m512i* codes) {
+        const std::byte* nibbles = w + 2 * k * sizeof(Block) + offsetof(Block, nibbles);
+        const __m512i bytes = avx512::load_two(nibbles, nibbles + sizeof(Block));
+        codes[0] = avx512::low_nibbles(bytes);
+        codes[1] = avx512::high_nibbles(bytes);
+    }
 };
 
 }  // namespace
 
-constinit const CpuOps affine2_g128 = block_ops<Affine<2, 128>>();
-constinit const CpuOps affine2_g256 = block_ops<Affine<2, 256>>();
-constinit const CpuOps affine3_g128 = block_ops<Affine<3, 128>>();
-constinit const CpuOps affine3_g256 = block_ops<Affine<3, 256>>();
+constinit const CpuOps affine2_g128 = with_integers<Affine<2, 128>>(block_ops<Affine<2, 128>>());
+constinit const CpuOps affine2_g256 = with_integers<Affine<2, 256>>(block_ops<Affine<2, 256>>());
+constinit const CpuOps affine3_g128 = with_integers<Affine<3, 128>>(block_ops<Affine<3, 128>>());
+constinit const CpuOps affine3_g256 = with_integers<Affine<3, 256>>(block_ops<Affine<3, 256>>());
 constinit const CpuOps affine4_g128 = with_integers<Affine<4, 128>>(block_ops<Affine<4, 128>>());
 constinit const CpuOps affine4_g256 = with_integers<Affine<4, 256>>(block_ops<Affine<4, 256>>());
-constinit const CpuOps affine5_g256 = block_ops<Affine<5, 256>>();
-constinit const CpuOps affine6_g256 = block_ops<Affine<6, 256>>();
-constinit const CpuOps affine2_v2 = block_ops<AffineV2<2>>();
-constinit const CpuOps affine3_v2 = block_ops<AffineV2<3>>();
+constinit const CpuOps affine5_g256 = with_integers<Affine<5, 256>>(block_ops<Affine<5, 256>>());
+constinit const CpuOps affine6_g256 = with_integers<Affine<6, 256>>(block_ops<Affine<6, 256>>());
+constinit const CpuOps affine2_v2 = with_integers<AffineV2<2>>(block_ops<AffineV2<2>>());
+constinit const CpuOps affine3_v2 = with_integers<AffineV2<3>>(block_ops<AffineV2<3>>());
 constinit const CpuOps affine4_v2 = with_integers<AffineV2<4>>(block_ops<AffineV2<4>>());
-constinit const CpuOps affine5_v2 = block_ops<AffineV2<5>>();
-constinit const CpuOps affine6_v2 = block_ops<AffineV2<6>>();
+constinit const CpuOps affine5_v2 = with_integers<AffineV2<5>>(block_ops<AffineV2<5>>());
+constinit const CpuOps affine6_v2 = with_integers<AffineV2<6>>(block_ops<AffineV2<6>>());
 constinit const CpuOps mq4c =
     with_integers<AffineF16<Mq4cBlock, 256>>(block_ops<AffineF16<Mq4cBlock, 256>>());
 constinit const CpuOps mq4_g128_v2 =
     with_integers<AffineF16<Mq4g128V2Block, 128>>(block_ops<AffineF16<Mq4g128V2Block, 128>>());
-constinit const CpuOps q4_f16_g64 = block_ops<Q4F16>();
+constinit const CpuOps q4_f16_g64 = with_integers<Q4F16>(block_ops<Q4F16>());
 
 }  // namespace hf::cpu
