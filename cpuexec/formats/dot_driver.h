@@ -63,46 +63,46 @@ struct Driver {
         }
     }
 
-    /// The end of rows, less than a step: from copies, since nothing behind a row may be read.
-    /// Terms that the row does not have are left out of the lanes.
-    template <size_t T>
-    HF_LEVEL static void add_rest(Rows rows, size_t cols, const std::byte* x, size_t stride,
-                                  Floats (&acc)[T]) {
-        alignas(64) std::byte copies[kStreams][S::step_bytes] = {};
-        const std::byte* w[kStreams];
-        Floats more[T];
-        for (size_t s = 0; s < kStreams; ++s) {
-            std::memcpy(copies[s], rows[s], S::rest_bytes(cols));
-            w[s] = copies[s];
-        }
-        for (size_t t = 0; t < T; ++t) more[t] = acc[t];
-        add_step(w, x, stride, more);
-        for (size_t t = 0; t < T; ++t)
-            take_terms((cols + F::prepare.term - 1) / F::prepare.term, more[t], acc[t]);
+    /// The end of a row, less than a step: a copy, since nothing behind a row may be read.
+    static const std::byte* copy_rest(const std::byte* w, size_t cols, std::byte* copy) {
+        std::memset(copy, 0, S::step_bytes);
+        std::memcpy(copy, w, S::rest_bytes(cols));
+        return copy;
     }
 
     template <size_t T>
     HF_LEVEL static void dot_tile(Rows rows, size_t cols, const float* columns, size_t stride,
                                   float (*y)[kStreams]) {
+        constexpr bool may_rest = F::weights < S::step;
+        alignas(64) std::byte copies[kStreams][may_rest ? S::step_bytes : 1];
         const std::byte* w[kStreams];
         const std::byte* x = reinterpret_cast<const std::byte*>(columns);
-        Floats acc[T];
+        Floats acc[T], before[T];
         HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
-        HF_UNROLL for (size_t t = 0; t < T; ++t) acc[t] = Floats{};
+        HF_UNROLL for (size_t t = 0; t < T; ++t) acc[t] = before[t] = Floats{};
         stride *= sizeof(float);
-        for (; cols >= S::step; cols -= S::step) {
+        for (; cols > 0; cols -= std::min(cols, S::step)) {
+            const bool rest = may_rest && cols < S::step;
             HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
+                if (rest) w[s] = copy_rest(w[s], cols, copies[s]);
                 HF_UNROLL for (size_t line = 0; line < S::step_bytes; line += 64) {
                     _mm_prefetch(reinterpret_cast<const char*>(w[s] + kPrefetch + line),
                                  _MM_HINT_T0);
                 }
             }
+            if (rest) {
+                HF_UNROLL for (size_t t = 0; t < T; ++t) before[t] = acc[t];
+            }
             add_step(w, x, stride, acc);
             HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += S::step_bytes;
             x += S::step / S::unit * unit_bytes(F::prepare, a);
-        }
-        if constexpr (F::weights < S::step) {
-            if (cols > 0) add_rest(w, cols, x, stride, acc);
+            if (rest) {  // terms that the row does not have are left out of the lanes
+                const size_t terms = (cols + F::prepare.term - 1) / F::prepare.term;
+                HF_UNROLL for (size_t t = 0; t < T; ++t) {
+                    take_terms(terms, acc[t], before[t]);
+                    acc[t] = before[t];
+                }
+            }
         }
         HF_UNROLL for (size_t t = 0; t < T; ++t) store_sums(acc[t], y[t]);
     }
