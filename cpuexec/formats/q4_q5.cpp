@@ -2,6 +2,7 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/half_nibbles.h"
 #include "cpuexec/formats/int_ops.h"
 
 namespace hf::cpu {
@@ -10,6 +11,49 @@ namespace {
 /// Nibbles in halves: low ones of four blocks, then high ones.
 constexpr Prepare halves(int16_t offset, bool zeros) {
     return {.group = 32, .term = 32, .ways = 2, .chunk = 16, .offset = offset, .zeros = zeros};
+}
+
+/// Which byte of the first 16 of a block has bit 4 of a code of the low nibbles; those of the high
+/// nibbles are 2 bytes further. Bit j of it belongs to code j.
+template <class Block>
+HF_AVX2_INLINE __m128i high_picks() {
+    const char at = char(offsetof(Block, high));
+    return _mm_set_epi64x((at + 1) * 0x0101010101010101, at * 0x0101010101010101);
+}
+HF_AVX2_INLINE __m128i bits_of_bytes() {
+    return _mm_set1_epi64x(int64_t(0x8040201008040201));
+}
+
+HF_AVX2_INLINE __m256i add_high_bits(__m256i codes, __m256i blocks, __m128i picks) {
+    const __m256i bits = _mm256_broadcastsi128_si256(bits_of_bytes());
+    const __m256i high = _mm256_shuffle_epi8(blocks, _mm256_broadcastsi128_si256(picks));
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(high, bits), bits);
+    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+}
+HF_AVX512_INLINE __m512i add_high_bits(__m512i codes, __m512i blocks, __m128i picks) {
+    const __m512i high = _mm512_shuffle_epi8(blocks, _mm512_broadcast_i32x4(picks));
+    const __mmask64 set = _mm512_test_epi8_mask(high, _mm512_broadcast_i32x4(bits_of_bytes()));
+    return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
+}
+
+/// The same with bit 4.
+template <class Block>
+HF_AVX2_INLINE void unpack_five_bits(avx2::Isa isa, const std::byte* w, size_t h, __m256i* codes) {
+    const std::byte* block = w + 2 * h * sizeof(Block);
+    const __m256i blocks = avx2::load_two(block, block + sizeof(Block));
+    const __m128i picks = high_picks<Block>();
+    unpack_halves<Block>(isa, w, h, codes);
+    codes[0] = add_high_bits(codes[0], blocks, picks);
+    codes[1] = add_high_bits(codes[1], blocks, _mm_add_epi8(picks, _mm_set1_epi8(2)));
+}
+template <class Block>
+HF_AVX512_INLINE void unpack_five_bits(avx512::Isa isa, const std::byte* w, size_t h,
+                                       __m512i* codes) {
+    const __m512i blocks = avx512::load_four(w, sizeof(Block));
+    const __m128i picks = high_picks<Block>();
+    unpack_halves<Block>(isa, w, h, codes);
+    codes[0] = add_high_bits(codes[0], blocks, picks);
+    codes[1] = add_high_bits(codes[1], blocks, _mm_add_epi8(picks, _mm_set1_epi8(2)));
 }
 
 struct Q4_0 {
@@ -23,22 +67,17 @@ struct Q4_0 {
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 8, d, kNone, out + 16 * h);
     }
     static constexpr int code_max = 15;
-    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t, size_t h,
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
                                       __m256i* codes) {
-        const std::byte* nibbles = w + 2 * h * sizeof(Block) + offsetof(Block, nibbles);
-        const __m256i bytes = avx2::load_two(nibbles, nibbles + sizeof(Block));
-        codes[0] = avx2::low_nibbles(bytes);
-        codes[1] = avx2::high_nibbles(bytes);
+        unpack_halves<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
     }
     HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
                                       avx2::Floats&) {
         scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t, size_t,
-                                        __m512i* codes) {
-        const __m512i bytes = avx512::load_four(w + offsetof(Block, nibbles), sizeof(Block));
-        codes[0] = avx512::low_nibbles(bytes);
-        codes[1] = avx512::high_nibbles(bytes);
     }
     HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
                                         avx512::Floats&) {
@@ -46,7 +85,21 @@ struct Q4_0 {
     }
 };
 
-struct Q4_1 {
+/// Pairs of f16 at the beginning of blocks.
+template <class F>
+struct PairsOfBlocks {
+    static constexpr size_t pair_at(size_t term) { return term * sizeof(typename F::Block); }
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats& zero) {
+        avx2::load_f16_pairs<F>(w, scale, zero);
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats& zero) {
+        avx512::load_f16_pairs<F>(w, scale, zero);
+    }
+};
+
+struct Q4_1 : PairsOfBlocks<Q4_1> {
     using Block = Q4_1Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/0, /*zeros=*/true);
@@ -55,6 +108,15 @@ struct Q4_1 {
         const float d = f16_to_f32(b.d), m = f16_to_f32(b.m);
         for (int h = 0; h < 2; ++h)
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 0, d, m, out + 16 * h);
+    }
+    static constexpr int code_max = 15;
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
     }
 };
 
@@ -78,9 +140,26 @@ struct Q5_0 {
         five_bits(b, codes);
         P::affine_bytes({codes, 0, 31}, 32, 16, f16_to_f32(b.d), kNone, out);
     }
+    static constexpr int code_max = 31;
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats&) {
+        scale = avx2::load_f16<sizeof(Block)>(w, 0);
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats&) {
+        scale = avx512::load_f16<sizeof(Block)>(w, 0);
+    }
 };
 
-struct Q5_1 {
+struct Q5_1 : PairsOfBlocks<Q5_1> {
     using Block = Q5_1Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/0, /*zeros=*/true);
@@ -90,13 +169,22 @@ struct Q5_1 {
         five_bits(b, codes);
         P::affine_bytes({codes, 0, 31}, 32, 0, f16_to_f32(b.d), f16_to_f32(b.m), out);
     }
+    static constexpr int code_max = 31;
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
 };
 
 }  // namespace
 
 constinit const CpuOps q4_0 = with_integers<Q4_0>(block_ops<Q4_0>());
-constinit const CpuOps q4_1 = block_ops<Q4_1>();
-constinit const CpuOps q5_0 = block_ops<Q5_0>();
-constinit const CpuOps q5_1 = block_ops<Q5_1>();
+constinit const CpuOps q4_1 = with_integers<Q4_1>(block_ops<Q4_1>());
+constinit const CpuOps q5_0 = with_integers<Q5_0>(block_ops<Q5_0>());
+constinit const CpuOps q5_1 = with_integers<Q5_1>(block_ops<Q5_1>());
 
 }  // namespace hf::cpu
