@@ -6,6 +6,19 @@
 
 namespace hf::cpu {
 
+/// Bits as bytes of 0 or 2.
+HF_AVX2_INLINE __m256i one_bit_32(const std::byte* from) {
+    const __m256i picks =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bits = _mm256_set1_epi64x(int64_t(0x8040201008040201));
+    const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(load<int32_t>(from)), picks);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bits), bits),
+                            _mm256_set1_epi8(2));
+}
+HF_AVX512_INLINE __m512i one_bit_64(const std::byte* from) {
+    return _mm512_maskz_set1_epi8(load<uint64_t>(from), 2);
+}
+
 /// Codes of 2 bits from each of their four places.
 HF_AVX2_INLINE void two_bits(__m256i bytes, __m256i* codes) {
     const __m256i mask = _mm256_set1_epi8(3);

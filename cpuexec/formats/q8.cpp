@@ -2,6 +2,8 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/int_ops.h"
+#include "cpuexec/formats/run_scales.h"
 
 namespace hf::cpu {
 namespace {
@@ -14,6 +16,32 @@ struct Mq8 {
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         P::signed_bytes(b.q, 256, f16_to_f32(b.scale), out);
+    }
+    static constexpr int code_max = 0;
+    static constexpr size_t codes_of(size_t term) {
+        return term / 2 * sizeof(Block) + offsetof(Block, q) + term % 2 * 128;
+    }
+    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t k, size_t h,
+                                      __m256i* codes) {
+        codes[0] = avx2::load_bytes(w + codes_of(k) + 32 * h);
+        codes[1] = avx2::load_bytes(w + codes_of(k) + 32 * h + 64);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t k, size_t,
+                                        __m512i* codes) {
+        codes[0] = avx512::load_bytes(w + codes_of(k));
+        codes[1] = avx512::load_bytes(w + codes_of(k) + 64);
+    }
+    /// A scale for each two terms.
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats&) {
+        const __m128 first = load_f16_rows(w, 0), second = load_f16_rows(w, sizeof(Block));
+        scale.v[0] = _mm256_set_m128(first, first);
+        scale.v[1] = _mm256_set_m128(second, second);
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats&) {
+        const __m512 first = _mm512_broadcast_f32x4(load_f16_rows(w, 0));
+        scale.v[0] = _mm512_mask_broadcast_f32x4(first, 0xff00, load_f16_rows(w, sizeof(Block)));
     }
 };
 
@@ -33,7 +61,7 @@ struct Q8Hfq {
 
 }  // namespace
 
-constinit const CpuOps mq8 = block_ops<Mq8>();
+constinit const CpuOps mq8 = with_integers<Mq8>(block_ops<Mq8>());
 constinit const CpuOps q8hfq = block_ops<Q8Hfq>();
 
 }  // namespace hf::cpu
