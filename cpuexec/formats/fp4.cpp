@@ -4,6 +4,9 @@
 #include "cpuexec/formats/codebooks.h"
 #include "cpuexec/formats/float8.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/half_nibbles.h"
+#include "cpuexec/formats/int_ops.h"
+#include "cpuexec/formats/run_scales.h"
 
 namespace hf::cpu {
 namespace {
@@ -50,6 +53,22 @@ struct Fp4Lloyd {
     }
 };
 
+constexpr ByteLevels kDoubledGguf(kE2M1Gguf, /*times=*/2, /*more=*/12);
+
+/// Halves of UE8M0 scales, one in the lowest byte of each word.
+HF_AVX2_INLINE __m256 half_ue8m0(__m256i words) {
+    const __m256i exponents = _mm256_slli_epi32(words, 24);
+    const __m256i bits = _mm256_max_epi32(_mm256_srli_epi32(exponents, 1),
+                                          _mm256_set1_epi32(0x00400000));  // of code 0
+    return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0.5f));
+}
+HF_AVX512_INLINE __m512 half_ue8m0(__m512i words) {
+    const __m512i exponents = _mm512_slli_epi32(words, 24);
+    const __m512i bits =
+        _mm512_max_epi32(_mm512_srli_epi32(exponents, 1), _mm512_set1_epi32(0x00400000));
+    return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0.5f));
+}
+
 struct Mxfp4 {
     using Block = Mxfp4Block;
     static constexpr size_t weights = 32;
@@ -57,6 +76,31 @@ struct Mxfp4 {
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         P::lookup_halves(b.nibbles, 32, kE2M1Gguf, ue8m0_to_f32(b.scale), out);
+    }
+    static constexpr int code_max = 24;
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+        codes[0] = look_up_bytes(kDoubledGguf, codes[0]);
+        codes[1] = look_up_bytes(kDoubledGguf, codes[1]);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+        codes[0] = look_up_bytes(kDoubledGguf, codes[0]);
+        codes[1] = look_up_bytes(kDoubledGguf, codes[1]);
+    }
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats&) {
+        constexpr size_t next = sizeof(Block);
+        scale.v[0] = half_ue8m0(_mm256_set_m128i(load_rows(w, next), load_rows(w, 0)));
+        scale.v[1] = half_ue8m0(_mm256_set_m128i(load_rows(w, 3 * next), load_rows(w, 2 * next)));
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats&) {
+        constexpr size_t next = sizeof(Block);
+        scale.v[0] = half_ue8m0(avx512::join_lanes(load_rows(w, 0), load_rows(w, next),
+                                                   load_rows(w, 2 * next), load_rows(w, 3 * next)));
     }
 };
 
@@ -69,6 +113,42 @@ struct Nvfp4 {
         for (size_t r = 0; r < 4; ++r)
             P::lookup_halves(b.nibbles[r], 16, kE2M1Gguf, e4m3_gguf(b.scale[r]), out + 16 * r);
     }
+    static constexpr int code_max = 24;
+    /// Eight bytes of a run twice: low nibbles, then high ones.
+    HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        const __m256i bytes =
+            _mm256_castsi128_si256(avx2::load_16(w + offsetof(Block, nibbles) + 16 * h));
+        const __m256i twice = _mm256_permute4x64_epi64(bytes, _MM_SHUFFLE(1, 1, 0, 0));
+        const __m256i shifted = _mm256_srlv_epi64(twice, _mm256_setr_epi64x(0, 4, 0, 4));
+        codes[0] = look_up_bytes(kDoubledGguf, avx2::low_nibbles(shifted));
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t, size_t,
+                                        __m512i* codes) {
+        const __m512i bytes = _mm512_castsi256_si512(avx512::load_32(w + offsetof(Block, nibbles)));
+        const __m512i twice =
+            _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3), bytes);
+        const __m512i shifted = _mm512_srlv_epi64(twice, _mm512_setr_epi64(0, 4, 0, 4, 0, 4, 0, 4));
+        codes[0] = look_up_bytes(kDoubledGguf, avx512::low_nibbles(shifted));
+    }
+    /// E4M3 as f16, whose exponents are 8 higher: 2^-8 of the scales.
+    HF_AVX2_INLINE static __m256i scales_as_f16(Rows w) {
+        const __m128i codes = rows_to_runs(load_rows(w, offsetof(Block, scale)));
+        const __m128i zeros = _mm_cmpeq_epi8(codes, _mm_set1_epi8(0x7f));
+        const __m128i valid = _mm_andnot_si128(zeros, _mm_and_si128(codes, _mm_set1_epi8(0x7f)));
+        return _mm256_slli_epi16(_mm256_cvtepu8_epi16(valid), 7);
+    }
+    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+                                      avx2::Floats&) {
+        const __m256i words = scales_as_f16(w);
+        const __m256 half = _mm256_set1_ps(0x1p7f);
+        scale.v[0] = _mm256_mul_ps(half, avx2::f16_to_floats(_mm256_castsi256_si128(words)));
+        scale.v[1] = _mm256_mul_ps(half, avx2::f16_to_floats(_mm256_extracti128_si256(words, 1)));
+    }
+    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+                                        avx512::Floats&) {
+        scale.v[0] = _mm512_mul_ps(_mm512_set1_ps(0x1p7f), avx512::f16_to_floats(scales_as_f16(w)));
+    }
 };
 
 }  // namespace
@@ -76,7 +156,7 @@ struct Nvfp4 {
 constinit const CpuOps fp4_ue8m0 = block_ops<Fp4Rows<ue8m0_to_f32>>();
 constinit const CpuOps fp4_e4m3 = block_ops<Fp4Rows<e4m3_hfq>>();
 constinit const CpuOps fp4_lloyd = block_ops<Fp4Lloyd>();
-constinit const CpuOps mxfp4 = block_ops<Mxfp4>();
-constinit const CpuOps nvfp4 = block_ops<Nvfp4>();
+constinit const CpuOps mxfp4 = with_integers<Mxfp4>(block_ops<Mxfp4>());
+constinit const CpuOps nvfp4 = with_integers<Nvfp4>(block_ops<Nvfp4>());
 
 }  // namespace hf::cpu
