@@ -66,6 +66,7 @@ struct E8Soa {
 
 }  // namespace
 
+// Rows with a header are f32 only so far: of integers they have the plain dot
 constinit const CpuOps e8_4 = block_ops<E8Rows<4>>();
 constinit const CpuOps e8_3 = block_ops<E8Rows<3>>();
 constinit const CpuOps e8_2 = block_ops<E8Rows<2>>();

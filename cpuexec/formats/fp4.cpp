@@ -153,6 +153,7 @@ struct Nvfp4 {
 
 }  // namespace
 
+// Rows with a header are f32 only so far: of integers they have the plain dot
 constinit const CpuOps fp4_ue8m0 = block_ops<Fp4Rows<ue8m0_to_f32>>();
 constinit const CpuOps fp4_e4m3 = block_ops<Fp4Rows<e4m3_hfq>>();
 constinit const CpuOps fp4_lloyd = block_ops<Fp4Lloyd>();

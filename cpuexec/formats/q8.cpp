@@ -62,6 +62,7 @@ struct Q8Hfq {
 }  // namespace
 
 constinit const CpuOps mq8 = with_integers<Mq8>(block_ops<Mq8>());
+// f32 only so far: of integers it has the plain dot, since its scales are far from its bytes
 constinit const CpuOps q8hfq = block_ops<Q8Hfq>();
 
 }  // namespace hf::cpu

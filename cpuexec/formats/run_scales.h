@@ -12,7 +12,7 @@ namespace hf::cpu {
 
 /// Of four runs and four rows: scale = d * scales. zero = dmin * mins, where the format has zeros.
 struct Runs {
-    __m128 d, dmin;        // of row r in lane r
+    __m128 d, dmin;        // of row r in lane r; dmin has the sign of zeros
     __m128i scales, mins;  // of run t and row r in byte 4 t + r, signed
 };
 
