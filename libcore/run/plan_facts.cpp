@@ -204,7 +204,7 @@ PlanFacts plan_facts(std::shared_ptr<const ModelFile> file, const Device& device
     const SessionOptions session = session_options(config.memory, plan.config, 1);
     std::string refusal;
     try {
-        place_planned(plan, device.info(), device.memory(), config.memory, session);
+        place_planned(plan, {device.info(), device.memory(), read_host_ram()}, config, session);
     } catch (const Error& error) {
         if (error.fault() != Fault::refused) throw;
         refusal = error.what();
