@@ -66,8 +66,15 @@ struct ChatTemplate {
 /// All rows, each once.
 std::span<const ChatTemplate> chat_templates();
 
+/// "qwen3.5, qwen3, ...": what template_by_name takes.
+std::string template_names();
+
 /// The row of that name, or null.
 const ChatTemplate* find_template(std::string_view name);
+
+/// The row of that name.
+/// Errors  hf::Error(usage) listing the names that there are
+const ChatTemplate& template_by_name(std::string_view name);
 
 /// The row for a model's chat template, or for its architecture if it has none.
 ///

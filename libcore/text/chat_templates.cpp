@@ -175,17 +175,28 @@ std::span<const ChatTemplate> chat_templates() {
     return kTemplates;
 }
 
+std::string template_names() {
+    std::vector<std::string_view> names;
+    for (const ChatTemplate& row : kTemplates) names.push_back(row.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 const ChatTemplate* find_template(std::string_view name) {
     const auto row = std::find_if(std::begin(kTemplates), std::end(kTemplates),
                                   [&](const ChatTemplate& t) { return t.name == name; });
     return row == std::end(kTemplates) ? nullptr : &*row;
 }
 
+const ChatTemplate& template_by_name(std::string_view name) {
+    if (const ChatTemplate* row = find_template(name)) return *row;
+    throw Error(fmt::format("there is no chat template '{}'; known are {}", name.substr(0, 100),
+                            template_names()),
+                Fault::usage);
+}
+
 const ChatTemplate* choose_template(std::string_view label, std::string_view template_text,
                                     std::string_view architecture) {
-    std::vector<std::string_view> names;
     for (const ChatTemplate& row : kTemplates) {
-        names.push_back(row.name);
         const bool fits = template_text.empty()
                               ? !row.architecture.empty() && row.architecture == architecture
                               : row.recognises(template_text);
@@ -193,9 +204,9 @@ const ChatTemplate* choose_template(std::string_view label, std::string_view tem
     }
     if (template_text.empty()) return nullptr;
     throw Error(
-        fmt::format("{}: its chat template ({} bytes) is none of those known here ({}); give plain "
-                    "text instead of a chat",
-                    label, template_text.size(), fmt::join(names, ", ")));
+        fmt::format("{}: its chat template ({} bytes) is none of those known here; name one "
+                    "that fits with --template ({}), or give plain text with --raw",
+                    label, template_text.size(), template_names()));
 }
 
 }  // namespace hf

@@ -310,5 +310,16 @@ TEST_CASE("chat: a template that no row renders is refused, with the rows there 
                              doctest::Contains("m: its chat template"), Error);
         CHECK_THROWS_WITH_AS(choose_template("m", text, "qwen3.5"),
                              doctest::Contains("qwen3.5-small, qwen3.5, qwen3"), Error);
+        CHECK_THROWS_WITH_AS(choose_template("m", text, "qwen3.5"),
+                             doctest::Contains("with --template"), Error);
+        CHECK_THROWS_WITH_AS(choose_template("m", text, "qwen3.5"),
+                             doctest::Contains("plain text with --raw"), Error);
     }
+}
+
+TEST_CASE("chat: a row is found by its name, and a name of none is met with those there are") {
+    for (const ChatTemplate& t : chat_templates()) CHECK(&template_by_name(t.name) == &t);
+    for (const char* name : {"", "qwen", "QWEN3", "qwen3 "})
+        CHECK_THROWS_WITH_AS(template_by_name(name), doctest::Contains("qwen3.5-small, qwen3.5"),
+                             Error);
 }
