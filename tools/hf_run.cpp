@@ -104,7 +104,8 @@ void need_tokenizer(const Request& r) {
                     Fault::refused);
 }
 
-const ChatTemplate* template_of(const ModelFile& file) {
+const ChatTemplate* template_of(const RunFlags& flags, const ModelFile& file) {
+    if (!flags.chat_template.empty()) return &template_by_name(flags.chat_template);
     return choose_template(file.path, file.chat_template, architecture_of(file).name);
 }
 
@@ -114,17 +115,22 @@ void encode_prompt(Request& r, const RunFlags& flags, const RunConfig& config, s
         return;
     }
     need_tokenizer(r);
-    if (!flags.is_raw) r.chat_template = template_of(*r.file);
+    if (!flags.is_raw) r.chat_template = template_of(flags, *r.file);
     r.prompt = r.chat_template ? encode_chat(*r.tokenizer, *r.chat_template,
                                              {std::move(text), config.system, config.thinking})
                                : encode_raw(*r.tokenizer, text);
 }
 
-Request open_request(const RunConfig& config, const Log& log) {
+Request open_request(const RunFlags& flags, const RunConfig& config, const Log& log) {
     Request r;
     const std::string path = config.model.empty() ? bundled_model(program_folder()) : config.model;
     r.file = std::make_shared<ModelFile>(open_model_file(path, log));
     r.tokenizer = open_tokenizer(*r.file);
+    if (!r.tokenizer && !flags.stop.empty())
+        throw Error(fmt::format("{} has no tokenizer, so its answers have no text that --stop "
+                                "could find; leave it out",
+                                r.file->path),
+                    Fault::refused);
     r.defaults = read_model_defaults(*r.file, r.tokenizer.get());
     return r;
 }
@@ -162,7 +168,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     std::string text = flags.prompt_ids.empty() ? read_prompt(flags) : "";
     if (interrupted()) return kInterruptedExit;
 
-    Request request = open_request(config.run, log);
+    Request request = open_request(flags, config.run, log);
     encode_prompt(request, flags, config.run, std::move(text));
     StepProfile profile, cpu_profile;
     DeviceOptions options = device_options(config);
@@ -182,7 +188,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     AnswerWriter writer(output, answer_form(flags, tokenizer), flags.print_ids || !tokenizer);
     writer.start(facts);
     Sampler sampler(facts.sampling, known_ids(tokenizer, model.config.vocab));
-    GenerateOptions limits{config.run.max_tokens, request.defaults.stop_ids};
+    GenerateOptions limits{config.run.max_tokens, request.defaults.stop_ids, flags.stop};
     if (flags.ignore_eos) limits.stop_ids.clear();
     const auto on_token = [&](const GeneratedToken& token) {
         writer.token(token);
@@ -207,10 +213,10 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     return generation.finish == Finish::interrupted ? kInterruptedExit : 0;
 }
 
-Request open_chat_request(const RunConfig& config, const Log& log) {
-    Request r = open_request(config, log);
+Request open_chat_request(const RunFlags& flags, const RunConfig& config, const Log& log) {
+    Request r = open_request(flags, config, log);
     need_tokenizer(r);
-    r.chat_template = template_of(*r.file);
+    r.chat_template = template_of(flags, *r.file);
     if (!r.chat_template)
         throw Error(fmt::format("{} has no chat template, so there is no chat with it; give it a "
                                 "text to go on with: hf-run \"Once upon a time\"",
@@ -223,7 +229,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
                const Log& log) {
     refuse_chat_flags(flags);
     catch_interrupts();
-    const Request request = open_chat_request(config.run, log);
+    const Request request = open_chat_request(flags, config.run, log);
     const auto device = open_device(config.device.kind, device_options(config));
     const Model model = load_placed(request.file, *device, config, 1, log);
     if (interrupted()) return kInterruptedExit;
@@ -231,7 +237,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     Session session(model, *device, session_of(facts, config, log));
 
     const Tokenizer& tokenizer = *request.tokenizer;
-    GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids};
+    GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids, flags.stop};
     if (flags.ignore_eos) generate.stop_ids.clear();
     Conversation conversation(
         session, tokenizer, *request.chat_template,

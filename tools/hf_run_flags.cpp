@@ -7,6 +7,8 @@
 
 #include "libcore/base/error.h"
 #include "libcore/run/find_model.h"
+#include "libcore/run/stop_strings.h"
+#include "libcore/text/chat.h"
 
 namespace hf {
 namespace {
@@ -29,11 +31,13 @@ struct Conflict {
 };
 
 void refuse_conflicts(const RunFlags& f) {
-    const bool has_ids = !f.prompt_ids.empty();
+    const bool has_ids = !f.prompt_ids.empty(), has_template = !f.chat_template.empty();
     const Conflict conflicts[] = {
         {has_ids, !f.file.empty(), "--prompt-ids and --file both give a prompt; leave one out"},
         {has_ids, f.is_raw, "--prompt-ids are raw by themselves; leave --raw out"},
         {has_ids, sets(f, "run.system"), "--system is text, but the prompt is ids; leave one out"},
+        {has_ids, has_template, "--template is for text, but the prompt is ids; leave one out"},
+        {f.is_raw, has_template, "--raw leaves the chat template out that --template names"},
         {f.is_raw, sets(f, "run.system"),
          "--system needs the chat template, which --raw leaves out"},
         {f.is_raw, sets(f, "run.thinking"),
@@ -54,6 +58,13 @@ std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& 
         app.add_option("--file", flags.file, "Read the prompt from a file; - is standard input")
             ->type_name("PATH");
     app.add_flag("--raw", flags.is_raw, "Plain text, without the chat template");
+    const CLI::Option* chat_template =
+        app.add_option("--template", flags.chat_template,
+                       "Chat template in place of the model's own: " + template_names())
+            ->type_name("NAME");
+    app.add_option("--stop", flags.stop, "End the answer before this text; may be repeated")
+        ->type_name("TEXT")
+        ->allow_extra_args(false);
     const CLI::Option* ids =
         app.add_option("--prompt-ids", flags.prompt_ids, "The prompt as token ids: 1,2,3")
             ->type_name("IDS");
@@ -67,11 +78,13 @@ std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& 
                                   ->type_name("PATH");
     add_common_flags(app, flags.common);
     if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
-    for (const CLI::Option* option : {file, ids, dump})
+    for (const CLI::Option* option : {file, chat_template, ids, dump})
         if (option->count() > 0 && option->results().back().empty())
             throw Error(fmt::format("flag {}: the value is empty", option->get_name()),
                         Fault::usage);
     refuse_conflicts(flags);
+    if (!flags.chat_template.empty()) template_by_name(flags.chat_template);
+    StopStrings check(flags.stop);
     return std::nullopt;
 }
 

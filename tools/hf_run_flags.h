@@ -14,7 +14,9 @@ struct RunFlags {
     std::vector<std::string> arguments;  // [model] ["prompt"]
     std::string file;                    // --file; "-" is standard input
     std::string prompt_ids;
-    std::string dump_logits;  // path of a .npy
+    std::string dump_logits;        // path of a .npy
+    std::string chat_template;      // a name; empty: the model's own
+    std::vector<std::string> stop;  // strings that end the answer
     bool is_raw = false;
     bool ignore_eos = false;
     bool print_ids = false, print_hash = false, is_json = false;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <optional>
 
+#include "libcore/base/error.h"
+#include "libcore/run/stop_strings.h"
 #include "libcore/text/stream_decoder.h"
 
 namespace hf {
@@ -39,10 +41,32 @@ std::optional<Finish> why_end(const Generation& g, const Session& session,
     return std::nullopt;
 }
 
+/// The readable side of an answer: whole characters, and nothing of a stop string.
+class AnswerText {
+  public:
+    AnswerText(const Tokenizer& tokenizer, const std::vector<std::string>& stop_strings)
+        : decoder_(tokenizer, /*skip_special=*/true), stop_strings_(stop_strings) {}
+
+    /// What became readable by a token. At a stop string `end` becomes that reason.
+    std::string add(int32_t id, std::optional<Finish>& end) {
+        std::string text = end == Finish::stop ? "" : decoder_.push(id);
+        if (end) text += decoder_.flush();
+        text = stop_strings_.push(text);
+        if (stop_strings_.found()) end = Finish::stop_string;
+        if (end) text += stop_strings_.flush();
+        return text;
+    }
+
+  private:
+    StreamDecoder decoder_;
+    StopStrings stop_strings_;
+};
+
 }  // namespace
 
 std::string_view finish_name(Finish finish) {
-    constexpr std::string_view kNames[] = {"stop", "length", "context", "interrupted"};
+    constexpr std::string_view kNames[] = {"stop", "length", "context", "interrupted",
+                                           "stop_string"};
     return kNames[size_t(finish)];
 }
 
@@ -51,6 +75,9 @@ Generation generate(Session& session, std::span<const int32_t> prompt, Sampler& 
                     const std::function<void(const GeneratedToken&)>& on_token,
                     const Progress& on_progress, const std::atomic<bool>& interrupt) {
     check_prompt(prompt, session);
+    std::optional<AnswerText> answer;
+    if (tokenizer) answer.emplace(*tokenizer, options.stop_strings);
+    HF_ASSERT(tokenizer || options.stop_strings.empty());
     Generation g;
     {
         const uint32_t before = session.length();
@@ -62,8 +89,6 @@ Generation generate(Session& session, std::span<const int32_t> prompt, Sampler& 
     }
     sampler.see_prompt(prompt);
 
-    std::optional<StreamDecoder> decoder;
-    if (tokenizer) decoder.emplace(*tokenizer, /*skip_special=*/true);
     while (true) {
         int32_t id;
         {
@@ -71,10 +96,9 @@ Generation generate(Session& session, std::span<const int32_t> prompt, Sampler& 
             id = sampler.pick(g.last_logits);
         }
         g.ids.push_back(id);
-        const auto end = why_end(g, session, options, interrupt);
+        auto end = why_end(g, session, options, interrupt);
         std::string text;
-        if (decoder && end != Finish::stop) text = decoder->push(id);
-        if (decoder && end) text += decoder->flush();
+        if (answer) text = answer->add(id, end);
         if (on_token) on_token({id, text, g.last_logits});
         if (end) {
             g.finish = *end;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,12 +22,15 @@ enum class Finish : uint8_t {
     length,   // max_tokens were generated
     context,  // no room for another token
     interrupted,
+    stop_string,  // the text came to one of stop_strings; goes before the other reasons
 };
 std::string_view finish_name(Finish finish);
 
 struct GenerateOptions {
     uint32_t max_tokens = 512;
-    std::vector<int32_t> stop_ids;  // empty: the model cannot end its answer
+    std::vector<int32_t> stop_ids = {};  // empty: the model cannot end its answer
+    /// Nothing of them is text of a token; what may become one is held back. Need a tokenizer.
+    std::vector<std::string> stop_strings = {};
 };
 
 /// One token of the answer, as soon as it is chosen. Valid during the call.
@@ -61,7 +65,7 @@ struct Generation {
 /// tokenizer  turns ids into text; null: texts are empty
 /// on_token   called once per token of the answer; its time belongs to no phase
 /// interrupt  asked between passes; a token that was being worked on still comes
-/// Errors     hf::Error: see check_prompt, Sampler::pick
+/// Errors     hf::Error: see check_prompt, StopStrings, Sampler::pick
 Generation generate(Session& session, std::span<const int32_t> prompt, Sampler& sampler,
                     const Tokenizer* tokenizer, const GenerateOptions& options,
                     const std::function<void(const GeneratedToken&)>& on_token,

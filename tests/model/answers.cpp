@@ -68,6 +68,38 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("answers: every stop id ends one, and so does every piece of its text as a stop string") {
+    Loaded m(demo_model_path());
+    const auto prompt = demo_tokenizer().encode("Once upon a time");
+    const auto answer = [&](const GenerateOptions& options, std::string& text) {
+        Session session(m.model, m.device, {64, kv_type_by_name("f16"), 1});
+        return greedy_answer(session, prompt, options, &text);
+    };
+    std::string whole;
+    const std::vector<int32_t> ids = answer({.max_tokens = 16}, whole).ids;
+    REQUIRE(whole.size() > 40);
+    for (const int32_t id : ids) {
+        std::string text;
+        const Generation g = answer({.max_tokens = 16, .stop_ids = {1, id}}, text);
+        CHECK(g.finish == Finish::stop);
+        CHECK(g.ids.back() == id);
+        CHECK(whole.starts_with(text));
+    }
+    for (size_t at = 0; at + 5 <= 40; ++at) {  // begins and ends inside tokens, and spans several
+        const std::string stop = whole.substr(at, 5);
+        CAPTURE(stop);
+        std::string text;
+        const Generation g = answer({.max_tokens = 16, .stop_strings = {"no such", stop}}, text);
+        CHECK(g.finish == Finish::stop_string);
+        CHECK(text == whole.substr(0, whole.find(stop)));
+        CHECK(std::equal(g.ids.begin(), g.ids.end(), ids.begin()));
+    }
+    std::string text;  // held back to the end, and shown then
+    const std::string nearly = whole.substr(whole.size() - 9) + "#";
+    CHECK(answer({.max_tokens = 16, .stop_strings = {nearly}}, text).finish == Finish::length);
+    CHECK(text == whole);
+}
+
 TEST_CASE("answers: the context is used to its last token, and a longer prompt is refused") {
     Setup setup;
     setup.max_seq = 20;

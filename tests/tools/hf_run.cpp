@@ -168,6 +168,37 @@ TEST_CASE("hf-run: finish reasons are told apart") {
     CHECK(reason({"What do cows eat?", "--max-tokens", "2"}) == "length");
     CHECK(reason({"What do cows eat?", "--ctx", "14"}) == "context");
     CHECK(reason({"What do cows eat?", "--ignore-eos", "--max-tokens", "30"}) == "length");
+    CHECK(reason({"What do cows eat?", "--stop", "grass"}) == "stop_string");
+}
+
+TEST_CASE("hf-run: --stop ends the answer in front of a text, in every form of output") {
+    const std::string whole = ask({"What do cows eat?"}).out;
+    REQUIRE(contains(whole, "ass"));
+    const Outcome text = ask({"What do cows eat?", "--stop", "never said", "--stop", "ass"});
+    CHECK(text.out == whole.substr(0, whole.find("ass")) + "\n");
+    CHECK(contains(text.err, "; stop_string"));
+    std::string joined;
+    for (const Json& object : objects(ask({"What do cows eat?", "--stop=ass", "--json"}).out))
+        if (object["type"] == "token") joined += object["text"].get<std::string>();
+    CHECK(joined + "\n" == text.out);
+    CHECK(ask({"What do cows eat?", "--stop", "never said"}).out == whole);
+}
+
+TEST_CASE("hf-run: --template takes the place of the model's chat template") {
+    const auto start = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"What do cows eat?", "--json", "--max-tokens", "1"});
+        const Outcome run = ask(more);
+        REQUIRE_MESSAGE(run.code == 0, run.err);
+        return objects(run.out).front();
+    };
+    const Json own = start({});
+    CHECK(start({"--template", "chatml-trim"})["prompt_hash"] == own["prompt_hash"]);
+    const Json other = start({"--template", "qwen2.5"});
+    CHECK(other["chat_template"] == "qwen2.5");
+    CHECK(other["prompt_hash"] != own["prompt_hash"]);
+    const Outcome lacking = ask({"hi", "--template", "llama3"});
+    CHECK(lacking.code == 1);
+    CHECK(contains(lacking.err, "<|begin_of_text|>"));
 }
 
 TEST_CASE("hf-run: --dump-logits holds the logits that each token was chosen from") {
@@ -215,6 +246,13 @@ TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and n
         {{"-m", demo, "--dump-logits", "", "hi"}, 2, "--dump-logits"},
         {{"-m", demo, "--set", "run.seed", "hi"}, 2, "key=value"},
         {{"-m", demo, "--raw", "--system", "x", "hi"}, 2, "--system"},
+        {{"-m", demo, "--template", "qwen", "hi"}, 2, "qwen3.5-small, qwen3.5, qwen3"},
+        {{"-m", demo, "--template", "", "hi"}, 2, "--template"},
+        {{"-m", demo, "--template", "qwen3", "--raw", "hi"}, 2, "--raw"},
+        {{"-m", demo, "--template", "qwen3", "--prompt-ids", "1"}, 2, "--template"},
+        {{"-m", demo, "--stop", "", "hi"}, 2, "--stop"},
+        {{"-m", demo, "--stop", "\xff", "hi"}, 2, "not UTF-8"},
+        {{"-m", tiny, "--prompt-ids", "1", "--stop", "x"}, 4, "--stop"},
         {{"-m", demo, "--prompt-ids", "1", "--raw"}, 2, "--raw"},
         {{"-m", demo, "--ctx", "4000", "hi"}, 2, "2048"},
         {{"-m", "/no/such/model", "hi"}, 1, "/no/such/model"},
