@@ -1,4 +1,5 @@
-// hf-crosscheck: how well a model predicts a text, and how far its weights are from another's.
+// hf-crosscheck: how well a model predicts a text, how far its weights are from another's, and what
+// its tokenizer and its chat template make of given texts.
 // docs/hf-crosscheck.md is its manual.
 
 #include <unistd.h>
@@ -15,8 +16,10 @@
 #include "libcore/run/load_placed.h"
 #include "libcore/run/open_tokenizer.h"
 #include "libcore/run/perplexity.h"
+#include "libcore/text/chat.h"
 #include "tools/crosscheck_cpu.h"
 #include "tools/crosscheck_output.h"
+#include "tools/crosscheck_text.h"
 #include "tools/device_facts.h"
 #include "tools/model_argument.h"
 #include "tools/output.h"
@@ -29,14 +32,37 @@ constexpr const char* kIntroduction =
     "hf-crosscheck --perplexity models/demo/eval.txt       how well the bundled model predicts it\n"
     "hf-crosscheck MODEL --perplexity FILE --ctx 2048      another model, in windows of 2048\n"
     "hf-crosscheck MODEL --weights ORIGINAL                how far its weights are from those\n"
-    "hf-crosscheck --cpu                                   whether this machine computes rightly";
+    "hf-crosscheck --cpu                                   whether this machine computes rightly\n"
+    "hf-crosscheck TOKENIZER --tokenize FILE.jsonl         the ids of its lines; tokenizer.json "
+    "will do";
 
 struct CrosscheckFlags {
     CommonFlags common;
     std::string model, text, original;
-    uint64_t most_tokens = 0;  // 0: all
+    std::string tokenize, render;  // paths of JSON lines
+    std::string chat_template;     // a name; empty: the model's own
+    uint64_t most_tokens = 0;      // 0: all
     bool is_json = false, checks_cpu = false, fails_on_skip = false;
 };
+
+/// Lines are answered alone; the other checks may be asked for together.
+void check(const CrosscheckFlags& f) {
+    if (f.common.explain_config || f.common.list_models) return;
+    const int texts = !f.tokenize.empty() + !f.render.empty();
+    const bool has_weights = !f.text.empty() || !f.original.empty() || f.checks_cpu;
+    if (texts + has_weights == 0)
+        throw Error(
+            "there is nothing to check; name a text with --perplexity, a model with --weights, "
+            "lines with --tokenize or --render-chat, or ask for --cpu",
+            Fault::usage);
+    if (texts + has_weights > 1)
+        throw Error(fmt::format("{} cannot be asked for beside another check",
+                                f.tokenize.empty() ? "--render-chat" : "--tokenize"),
+                    Fault::usage);
+    if (f.chat_template.empty()) return;
+    if (f.render.empty()) throw Error("--template is for --render-chat", Fault::usage);
+    template_by_name(f.chat_template);
+}
 
 std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
                                           CrosscheckFlags& flags) {
@@ -55,10 +81,21 @@ std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
     const auto* cpu = app.add_flag("--cpu", flags.checks_cpu, "Every function of the CPU engine");
     app.add_flag("--no-skip", flags.fails_on_skip, "What --cpu cannot check is an error")
         ->needs(app.get_option(cpu->get_name()));
+    app.add_option(
+           "--tokenize", flags.tokenize,
+           "{\"text\"} to {\"ids\", \"decoded\"}, one JSON object a line; - is standard input")
+        ->type_name("FILE");
+    app.add_option("--render-chat", flags.render,
+                   "{\"messages\", \"options\"} to {\"text\", \"ids\"}, one JSON object a line")
+        ->type_name("FILE");
+    app.add_option("--template", flags.chat_template,
+                   "Render in this chat template: " + template_names())
+        ->type_name("NAME");
     app.add_flag("--json", flags.is_json, "One JSON object per check");
     add_common_flags(app, flags.common);
     if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
     take_model(flags.common, flags.model);
+    check(flags);
     return std::nullopt;
 }
 
@@ -122,6 +159,30 @@ struct Checker {
     }
 };
 
+/// The template asked for, or the model's own.
+const ChatTemplate& template_of(const CrosscheckFlags& flags, const ModelFile& file) {
+    if (!flags.chat_template.empty()) return template_by_name(flags.chat_template);
+    const bool has_architecture = !file.config.empty() || file.gguf.has("general.architecture");
+    const std::string_view architecture =
+        file.chat_template.empty() && has_architecture ? architecture_of(file).name : "";
+    if (const ChatTemplate* own = choose_template(file.path, file.chat_template, architecture))
+        return *own;
+    throw Error(fmt::format("{} has no chat template; name one with --template ({})", file.path,
+                            template_names()),
+                Fault::refused);
+}
+
+void answer_lines(const CrosscheckFlags& flags, const ModelFile& file) {
+    const auto tokenizer = open_tokenizer(file);
+    if (!tokenizer)
+        throw Error(file.path + " has no tokenizer, so it cannot read text", Fault::refused);
+    Output output;
+    if (!flags.tokenize.empty())
+        tokenize_lines(*tokenizer, flags.tokenize, output);
+    else
+        render_lines(*tokenizer, template_of(flags, file), flags.render, output);
+}
+
 int run(int argc, char** argv) {
     const Environment environment = read_environment(environ);
     CrosscheckFlags flags;
@@ -132,14 +193,13 @@ int run(int argc, char** argv) {
         Output().write(answer);
         return 0;
     }
-    if (flags.text.empty() && flags.original.empty() && !flags.checks_cpu)
-        throw Error(
-            "there is nothing to check; name a text with --perplexity, or a model with "
-            "--weights, or ask for --cpu",
-            Fault::usage);
     if (flags.checks_cpu) check_cpu(resolved.config, {flags.is_json, flags.fails_on_skip}, log);
-    if (flags.text.empty() && flags.original.empty()) return 0;
+    if (flags.checks_cpu && flags.text.empty() && flags.original.empty()) return 0;
     const std::string path = model_path(resolved.config);
+    if (!flags.tokenize.empty() || !flags.render.empty()) {
+        answer_lines(flags, open_model_texts(path, log));
+        return 0;
+    }
     Checker checker{flags, resolved.config, log,
                     std::make_shared<const ModelFile>(open_model_file(path, log))};
     if (!flags.original.empty()) checker.check_weights();

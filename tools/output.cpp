@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -67,6 +68,49 @@ std::string read_text(const std::string& path) {
         throw Error(
             fmt::format("{}: has more than {} bytes, too many for a prompt", label, kMostBytes));
     return text;
+}
+
+LineReader::LineReader(const std::string& path)
+    : label_(path == "-" ? "standard input" : path),
+      descriptor_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0)
+        throw Error(fmt::format("{}: cannot be read: {}", label_, std::strerror(errno)));
+}
+
+LineReader::~LineReader() {
+    if (descriptor_ > STDERR_FILENO) close(descriptor_);
+}
+
+std::optional<std::string_view> LineReader::next() {
+    constexpr size_t kMostBytes = 64 << 20;
+    size_t searched = begin_;  // no newline before it
+    while (true) {
+        const size_t end = buffer_.find('\n', searched);
+        if (end != buffer_.npos || is_read_) {
+            if (begin_ == buffer_.size()) return std::nullopt;
+            const size_t stop = std::min(end, buffer_.size());
+            const std::string_view line(buffer_.data() + begin_, stop - begin_);
+            begin_ = std::min(stop + 1, buffer_.size());
+            ++number_;
+            return line;
+        }
+        buffer_.erase(0, begin_);
+        begin_ = 0;
+        searched = buffer_.size();
+        if (buffer_.size() > kMostBytes)
+            throw Error(
+                fmt::format("{}: line {} has more than {} bytes", label_, number_ + 1, kMostBytes));
+        char piece[1 << 16];
+        const ssize_t n = read(descriptor_, piece, sizeof piece);
+        if (n < 0 && errno != EINTR)
+            throw Error(fmt::format("{}: cannot be read: {}", label_, std::strerror(errno)));
+        if (n > 0) buffer_.append(piece, size_t(n));
+        is_read_ = n == 0;
+    }
+}
+
+std::string LineReader::place() const {
+    return fmt::format("{}: line {}", label_, number_);
 }
 
 bool is_terminal(int descriptor) {

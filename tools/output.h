@@ -1,6 +1,7 @@
 // Bytes in and out of the process, checked, without buffers of our own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,30 @@ void write_error(std::string_view text);
 /// A whole file, or standard input for "-".
 /// Errors  hf::Error naming the path: unreadable, a folder, larger than 256 MiB
 std::string read_text(const std::string& path);
+
+/// The lines of a file, or of standard input for "-", as they come.
+class LineReader {
+  public:
+    /// Errors  hf::Error naming the path when it cannot be opened
+    explicit LineReader(const std::string& path);
+    ~LineReader();
+    LineReader(const LineReader&) = delete;
+
+    /// The next line without its newline, valid until the next call; none at the end.
+    /// Errors  hf::Error naming the path: unreadable, a folder; a line of more than 64 MiB
+    std::optional<std::string_view> next();
+
+    /// For messages: "FILE: line 3", the line that next() gave last.
+    std::string place() const;
+
+  private:
+    std::string label_;
+    int descriptor_;
+    std::string buffer_;
+    size_t begin_ = 0;   // of what was not given yet
+    size_t number_ = 0;  // of the line given last, from 1
+    bool is_read_ = false;
+};
 
 bool is_terminal(int descriptor);
 

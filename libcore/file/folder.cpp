@@ -24,16 +24,15 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 struct TextFile {
     const char* name;
     uint64_t most_bytes;
-    bool required;
     std::string ModelFile::*text;
 };
 
 constexpr TextFile kTextFiles[] = {
-    {"config.json", 16 * kMiB, true, &ModelFile::config},
-    {"generation_config.json", 16 * kMiB, false, &ModelFile::generation_config},
-    {"tokenizer.json", 256 * kMiB, false, &ModelFile::tokenizer},
-    {"tokenizer_config.json", 16 * kMiB, false, &ModelFile::tokenizer_config},
-    {"chat_template.jinja", 16 * kMiB, false, &ModelFile::chat_template},
+    {"config.json", 16 * kMiB, &ModelFile::config},
+    {"generation_config.json", 16 * kMiB, &ModelFile::generation_config},
+    {"tokenizer.json", 256 * kMiB, &ModelFile::tokenizer},
+    {"tokenizer_config.json", 16 * kMiB, &ModelFile::tokenizer_config},
+    {"chat_template.jinja", 16 * kMiB, &ModelFile::chat_template},
 };
 
 std::string inside(const std::string& folder, std::string_view name) {
@@ -57,10 +56,7 @@ std::string read_text(const std::string& path, uint64_t most_bytes) {
 void read_texts(ModelFile& model) {
     for (const TextFile& file : kTextFiles) {
         const std::string path = inside(model.path, file.name);
-        if (is_there(path))
-            model.*file.text = read_text(path, file.most_bytes);
-        else if (file.required)
-            fail_file(model.path, "has no {}; no model folder, or incomplete", file.name);
+        if (is_there(path)) model.*file.text = read_text(path, file.most_bytes);
     }
 }
 
@@ -175,12 +171,21 @@ void open_shards(ModelFile& model, const std::string& index_path) {
 
 }  // namespace
 
-ModelFile open_folder(const std::string& path, const Log& log) {
+ModelFile open_folder_texts(const std::string& path, const Log& log) {
     ModelFile model;
     model.path = path;
     model.container = "safetensors";
     read_texts(model);
+    if (model.config.empty() && model.tokenizer.empty())
+        fail_file(path, "has neither config.json nor tokenizer.json; no model folder");
     read_chat_template(model, log);
+    return model;
+}
+
+ModelFile open_folder(const std::string& path, const Log& log) {
+    if (!is_there(inside(path, "config.json")))
+        fail_file(path, "has no config.json; no model folder, or incomplete");
+    ModelFile model = open_folder_texts(path, log);
 
     const bool whole = is_there(inside(path, kWeights));
     const bool sharded = is_there(inside(path, kIndex));

@@ -22,4 +22,9 @@ namespace hf {
 ///          of each shard
 ModelFile open_folder(const std::string& path, const Log& log);
 
+/// The texts of such a folder, and no tensors: weights need not be there, nor config.json beside a
+/// tokenizer.json.
+/// Errors   hf::Error: neither config.json nor tokenizer.json; a text beyond its limit
+ModelFile open_folder_texts(const std::string& path, const Log& log);
+
 }  // namespace hf

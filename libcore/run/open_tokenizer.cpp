@@ -1,5 +1,11 @@
 #include "libcore/run/open_tokenizer.h"
 
+#include <algorithm>
+#include <filesystem>
+
+#include "libcore/file/folder.h"
+#include "libcore/file/message.h"
+
 namespace hf {
 namespace {
 
@@ -21,6 +27,14 @@ std::vector<std::string_view> find_texts(const GgufKeys& keys, std::string_view 
     return {strings.begin(), strings.end()};
 }
 
+constexpr std::string_view kBare = "tokenizer.json";  // a container of nothing else
+
+/// A file that begins as JSON does.
+bool is_json(std::string_view bytes) {
+    const size_t at = bytes.find_first_not_of(" \t\r\n");
+    return at != bytes.npos && bytes[at] == '{';
+}
+
 }  // namespace
 
 VocabData vocab_data(const GgufKeys& keys) {
@@ -40,14 +54,31 @@ VocabData vocab_data(const GgufKeys& keys) {
 }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelFile& file) {
-    const bool is_folder = file.container == "safetensors";
+    const bool is_folder = file.container == "safetensors", is_bare = file.container == kBare;
+    const char* part = is_folder ? "/tokenizer.json" : is_bare ? "" : ": tokenizer.json";
     if (!file.tokenizer.empty())
-        return std::make_unique<Tokenizer>(Tokenizer::from_json(
-            file.path + (is_folder ? "/tokenizer.json" : ": tokenizer.json"), file.tokenizer));
+        return std::make_unique<Tokenizer>(Tokenizer::from_json(file.path + part, file.tokenizer));
     if (!file.gguf.has(key_name("model"))) return nullptr;
     const std::string model(file.gguf.text(key_name("model"), ""));
     if (model == "no_vocab" || model == "none") return nullptr;  // GGUF's words for it
     return std::make_unique<Tokenizer>(Tokenizer::from_vocab(file.path, vocab_data(file.gguf)));
+}
+
+ModelFile open_model_texts(const std::string& path, const Log& log) {
+    constexpr size_t kMostBytes = 256 << 20;
+    std::error_code unreachable;  // counts as no folder: opening the file tells
+    if (std::filesystem::is_directory(path, unreachable)) return open_folder_texts(path, log);
+    const MappedFile mapped(path);
+    const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()),
+                                 mapped.bytes().size());
+    if (!is_json(bytes.substr(0, 4096))) return open_model_file(path, log);
+    if (bytes.size() > kMostBytes)
+        fail_file(path, "the file has {} bytes, at most {} are allowed", bytes.size(), kMostBytes);
+    ModelFile file;
+    file.path = path;
+    file.container = kBare;
+    file.tokenizer = bytes;
+    return file;
 }
 
 }  // namespace hf
