@@ -16,6 +16,7 @@
 #include "libcore/config/keys.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/mapped_file.h"
+#include "tools/manual.h"
 #include "tools/output.h"
 
 namespace hf {
@@ -51,28 +52,17 @@ std::string version_text() {
     for (size_t level = 0; level < cpu::kLevels; ++level)
         if (cpu::cpu_has(cpu::Level(level)))
             text += fmt::format(" {}", cpu::name(cpu::Level(level)));
-    const auto device = open_device("auto", {.threads = 0, .level = cpu::detect_level()});
-    const DeviceInfo& info = device->info();
-    return text + fmt::format("\ndevice: {} ({}{})", info.name, info.kind,
-                              info.simulated ? ", simulated" : "");
-}
-
-constexpr const char* kSettings =
-    "Settings (docs/configuration.md; also in hipfire.toml and as variables)";
-
-std::string flag_names(const CLI::Option& option) {
-    const std::string names = option.get_name(/*positional=*/false, /*all_options=*/true);
-    return option.get_type_name().empty() ? names : names + " " + option.get_type_name();
-}
-
-/// The description, then one line per flag, in the order of their declaration.
-std::string help_text(const CLI::App& app) {
-    std::string text = app.get_description() + "\n";
-    for (const std::string& group : {std::string("Options"), std::string(kSettings)}) {
-        text += fmt::format("\n{}:\n", group);
-        for (const CLI::Option* option : app.get_options())
-            if (option->get_group() == group && !option->get_positional())
-                text += fmt::format("  {:24} {}\n", flag_names(*option), option->get_description());
+    text += "\ndevices:";
+    for (const std::string_view kind : find_key("device.kind")->value.words) {
+        if (kind == "auto") continue;
+        try {
+            const auto device = open_device(kind, {.threads = 0, .level = cpu::detect_level()});
+            const DeviceInfo& info = device->info();
+            text +=
+                fmt::format("\n  {}: {}{}", kind, info.name, info.simulated ? " (simulated)" : "");
+        } catch (const Error&) {
+            text += fmt::format("\n  {}: none", kind);
+        }
     }
     return text;
 }
@@ -93,13 +83,18 @@ std::string long_name(std::string_view flag) {
 
 }  // namespace
 
-void add_common_flags(CLI::App& app, CommonFlags& flags) {
+void add_common_flags(CLI::App& app, CommonFlags& flags,
+                      std::initializer_list<std::string_view> settings) {
+    const auto is_used = [&](const Key& key) {
+        return std::ranges::any_of(settings,
+                                   [&](auto start) { return key.path.starts_with(start); });
+    };
     const auto add_setting = [&flags](FlagValue setting) {
         flags.settings.push_back(std::move(setting));
     };
     // trigger_on_parse: settings come in the order in which they were written, and the last counts
     for (const Key& key : config_keys()) {
-        if (key.flag.empty()) continue;
+        if (key.flag.empty() || !is_used(key)) continue;
         const auto set = [=](const std::string& text) {
             add_setting({std::string(key.path), text, long_name(key.flag)});
         };
@@ -111,7 +106,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
                                   : app.add_option_function<std::string>(std::string(key.flag), set,
                                                                          meaning_with_words(key))
                                         ->type_name(kPlaceholders[size_t(key.value.kind)]);
-        option->trigger_on_parse()->group(kSettings);
+        option->trigger_on_parse()->group(kSettingsGroup);
     }
     app.add_option_function<std::string>(
            "--set", [=](const std::string& text) { add_setting(parse_set(text)); },
@@ -126,13 +121,7 @@ void add_common_flags(CLI::App& app, CommonFlags& flags) {
     app.add_flag("-q,--quiet", flags.is_quiet, "No summary, only warnings and errors");
     app.add_flag("-v,--verbose", flags.is_verbose, "More about what is done");
     app.set_version_flag("--version", version_text,
-                         "Version, compiler, instruction levels, device");
-}
-
-void hide_settings(CLI::App& app, std::string_view section) {
-    for (const Key& key : config_keys())
-        if (!key.flag.empty() && key.path.starts_with(fmt::format("{}.", section)))
-            app.get_option(long_name(key.flag))->group("");
+                         "Version, compiler, instruction levels, devices");
 }
 
 namespace {
@@ -168,7 +157,31 @@ std::vector<std::string> without_empty(int argc, const char* const* argv) {
 
 }  // namespace
 
-std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv) {
+namespace {
+
+/// Not in --help: what packagers ask for, in place of all other arguments.
+///   --man                    the man page
+///   --completion bash|zsh    completion for that shell
+std::optional<std::string> asked_text(const CLI::App& app, std::string_view summary, int argc,
+                                      const char* const* argv) {
+    const auto word = [&](int i) { return i < argc ? std::string_view(argv[i]) : ""; };
+    if (word(1) == "--man") return man_page(app, summary);
+    if (word(1) != "--completion") return std::nullopt;
+    if (word(2) == "bash") return bash_completion(app);
+    if (word(2) == "zsh") return zsh_completion(app);
+    throw Error(
+        fmt::format("--completion: '{}' is no shell that is known; bash and zsh are", word(2)),
+        Fault::usage);
+}
+
+}  // namespace
+
+std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc,
+                               const char* const* argv) {
+    if (const auto text = asked_text(app, summary, argc, argv)) {
+        Output().write(*text);
+        return 0;
+    }
     try {
         app.parse(without_empty(argc, argv));
         return std::nullopt;
@@ -230,10 +243,26 @@ Sources config_sources(const CommonFlags& flags, const Environment& environment)
 }
 
 std::string list_models(const Resolved& resolved) {
-    std::string text = fmt::format("{:20} comes with hipfire\n", find_key("run.model")->preset);
-    for (const KnownModel& model : resolved.models)
-        text += fmt::format("{:20} {}\n", model.name, model.path);
-    return text;
+    struct Row {
+        std::string name, path, source;
+    };
+    std::vector<Row> rows = {
+        {std::string(find_key("run.model")->preset), "comes with hipfire", ""}};
+    for (const KnownModel& m : resolved.models)
+        rows.push_back({printable(m.name), printable(m.path), printable(m.source)});
+    size_t name_width = 0, path_width = 0;
+    for (const Row& row : rows) {
+        name_width = std::max(name_width, row.name.size());
+        path_width = std::max(path_width, row.path.size());
+    }
+    std::string text;
+    for (const Row& row : rows)
+        text += fmt::format("{:{}}  {:{}}{}{}\n", row.name, name_width, row.path,
+                            row.source.empty() ? 0 : path_width, row.source.empty() ? "" : "  ",
+                            row.source);
+    const std::string& folder = resolved.models_folder;
+    return text + fmt::format("folder of models (HIPFIRE_MODELS_DIR): {}\n",
+                              folder.empty() ? "none" : printable(folder));
 }
 
 std::string program_folder() {

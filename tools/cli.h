@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libcore/base/log.h"
@@ -24,14 +26,19 @@ struct CommonFlags {
 };
 
 /// Declares them. `flags` must live as long as `app`.
-void add_common_flags(CLI::App& app, CommonFlags& flags);
+///
+/// settings  keys that the tool uses, by how they begin ("cpu.", "run.seed"): these get a flag. All
+///           the others can only be set by --set, as the file and the variables do.
+void add_common_flags(CLI::App& app, CommonFlags& flags,
+                      std::initializer_list<std::string_view> settings);
 
-/// Leaves the settings of a section ("sampling") out of the help. They can be given all the same.
-void hide_settings(CLI::App& app, std::string_view section);
-
-/// Parses, and answers --help and --version itself: the exit code then, or nothing to go on.
-/// Errors  hf::Error(usage) naming the flag
-std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv);
+/// Parses, and answers --help and --version itself, as well as --man and --completion SHELL, which
+/// packagers use: the exit code then, or nothing to go on.
+///
+/// summary  what the tool does, for its man page
+/// Errors   hf::Error(usage) naming the flag
+std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc,
+                               const char* const* argv);
 
 /// Runs a tool's main. Keeps descriptors 0 to 2 from being taken by files, ignores SIGPIPE, reports
 /// mapped files that shrink; catches what the tool throws and prints it as "NAME: error: ...".
@@ -47,7 +54,7 @@ bool has_colours(const Environment& environment, int descriptor = 2);
 
 Sources config_sources(const CommonFlags& flags, const Environment& environment);
 
-/// Known models, one "name  path" per line.
+/// Known models, one "name  path  (who says so)" per line, then the folder of models.
 std::string list_models(const Resolved& resolved);
 
 /// The folder that this program's file is in.

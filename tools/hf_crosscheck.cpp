@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -23,11 +22,15 @@
 #include "tools/device_facts.h"
 #include "tools/model_argument.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 
 namespace hf {
 namespace {
 
 constexpr const char* kName = "hf-crosscheck";
+constexpr const char* kSummary =
+    "how well a model predicts a text, how far its weights are from another's, "
+    "and what its tokenizer and chat template make of given texts";
 constexpr const char* kIntroduction =
     "hf-crosscheck --perplexity models/demo/eval.txt       how well the bundled model predicts it\n"
     "hf-crosscheck MODEL --perplexity FILE --ctx 2048      another model, in windows of 2048\n"
@@ -92,24 +95,11 @@ std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
                    "Render in this chat template: " + template_names())
         ->type_name("NAME");
     app.add_flag("--json", flags.is_json, "One JSON object per check");
-    add_common_flags(app, flags.common);
-    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    add_common_flags(app, flags.common, {"run.model", "memory.", "device.", "cpu."});
+    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     take_model(flags.common, flags.model);
     check(flags);
     return std::nullopt;
-}
-
-/// For a person who waits.
-Progress terminal_progress(std::string_view what) {
-    if (!is_terminal(STDERR_FILENO)) return {};
-    using Clock = std::chrono::steady_clock;
-    return [=, start = Clock::now(), is_shown = false](size_t done, size_t total) mutable {
-        if (done < total && Clock::now() - start > std::chrono::seconds(1)) {
-            write_error(fmt::format("\r{}: {} of {} {}", kName, done, total, what));
-            is_shown = true;
-        }
-        if (is_shown && done == total) write_error("\r\x1b[K");
-    };
 }
 
 std::vector<int32_t> read_tokens(const CrosscheckFlags& flags, const Tokenizer& tokenizer) {
@@ -129,7 +119,7 @@ struct Checker {
         const ModelFile original = open_model_file(flags.original, log);
         cpu::ThreadPool pool(config.cpu.threads > 0 ? config.cpu.threads : cpu::default_threads());
         const auto errors =
-            compare_weights(*file, original, pool, terminal_progress("tensors compared"));
+            compare_weights(*file, original, pool, terminal_progress(kName, "comparing"));
         const WeightFacts facts{file->path, original.path, errors};
         output.write(flags.is_json ? weights_json(facts) : weights_text(facts));
     }
@@ -140,12 +130,13 @@ struct Checker {
             throw Error(file->path + " has no tokenizer, so it cannot read text", Fault::refused);
         const std::vector<int32_t> text = read_tokens(flags, *tokenizer);
         const auto device = open_device(config.device.kind, device_options(config));
-        const Model model = load_placed(file, *device, config, Session::kMaxTokens, log);
+        const Model model = load_placed(file, *device, config, Session::kMaxTokens, log,
+                                        read_host_ram(), terminal_progress(kName, "loading"));
         const uint32_t context = context_size(config.memory.max_seq, model.config.max_positions);
         Session session(model, *device,
                         {context, kv_type_by_name(config.memory.kv_cache), Session::kMaxTokens});
-        const TextScore score =
-            score_text(session, text, ids_in_front(*tokenizer), terminal_progress("tokens"));
+        const TextScore score = score_text(session, text, ids_in_front(*tokenizer),
+                                           terminal_progress(kName, "reading"));
         const ScoreFacts facts{.model = file->path,
                                .architecture = std::string(model.arch->name),
                                .text = flags.text,

@@ -17,11 +17,13 @@
 #include "tools/inspect_output.h"
 #include "tools/model_argument.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 
 namespace hf {
 namespace {
 
 constexpr const char* kName = "hf-inspect";
+constexpr const char* kSummary = "what is in a model, and what would be refused";
 constexpr const char* kIntroduction =
     "hf-inspect              what is in the bundled model\n"
     "hf-inspect MODEL        another one: a folder, a GGUF or HFQ file, a name of hipfire.toml\n"
@@ -51,21 +53,15 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
     app.add_flag("--json", flags.is_json, "One JSON object");
     app.add_flag("--coverage", flags.shows_coverage,
                  "Of all formats, which instruction levels have functions of their own");
-    add_common_flags(app, flags.common);
-    hide_settings(app, "sampling");
-    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    add_common_flags(app, flags.common, {"run.model", "memory.", "device.", "cpu."});
+    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     take_model(flags.common, flags.model);
     return std::nullopt;
 }
 
 WeightScan scan(const ModelFile& file, const CpuConfig& config) {
     cpu::ThreadPool pool(config.threads > 0 ? config.threads : cpu::default_threads());
-    const bool is_shown = is_terminal(STDERR_FILENO);
-    return scan_weights(file, pool, [&](uint64_t done, uint64_t total) {
-        if (is_shown)
-            write_error(done < total ? fmt::format("\r{}: {} % scanned", kName, 100 * done / total)
-                                     : std::string("\r\x1b[K"));
-    });
+    return scan_weights(file, pool, terminal_progress(kName, "scanning"));
 }
 
 bool is_colourful(const Environment& environment) {

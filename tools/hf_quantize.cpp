@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <random>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "tools/hf_quantize_flags.h"
 #include "tools/model_argument.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 #include "tools/quantize_output.h"
 #include "tools/signals.h"
 
@@ -23,21 +23,6 @@ namespace hf {
 namespace {
 
 constexpr const char* kName = "hf-quantize";
-
-/// Progress in percent, for a person who waits.
-QuantizeProgress terminal_progress(const char* what) {
-    if (!is_terminal(STDERR_FILENO)) return {};
-    using Clock = std::chrono::steady_clock;
-    return [=, last = Clock::now()](uint64_t done, uint64_t total) mutable {
-        if (Clock::now() - last < std::chrono::milliseconds(200)) return;
-        last = Clock::now();
-        write_error(fmt::format("\r{}: {}, {} %\x1b[K", kName, what, 100 * done / total));
-    };
-}
-
-void end_progress() {
-    if (is_terminal(STDERR_FILENO)) write_error("\r\x1b[K");
-}
 
 SourceModel open_source(const QuantizeFlags& flags, const Config& config, const Log& log) {
     if (flags.synthetic.empty())
@@ -68,9 +53,8 @@ int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     if (!flags.awq.empty()) {
         const std::vector<int32_t> ids = read_calibration(flags.awq, *model.file);
         facts.calibration_tokens = ids.size();
-        sums = sum_squares(model.file, ids, options, log, terminal_progress("calibrating"),
+        sums = sum_squares(model.file, ids, options, log, terminal_progress(kName, "calibrating"),
                            interrupted());
-        end_progress();
         if (!sums) return kInterruptedExit;
     }
     const std::vector<OutputTensor> tensors = plan_output(model, policy, *sums);
@@ -78,8 +62,7 @@ int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     facts.processor = open_device("host", {.threads = 1})->info().name;
     facts.threads = pool.size();
     const auto report = quantize_model(model, tensors, facts.output, flags.may_replace, pool,
-                                       terminal_progress("writing"), interrupted());
-    end_progress();
+                                       terminal_progress(kName, "writing"), interrupted());
     if (!report) {
         log.warn("interrupted; nothing was written");
         return kInterruptedExit;

@@ -13,6 +13,7 @@
 namespace hf {
 namespace {
 
+constexpr const char* kSummary = "a model to a quantised HFQ file";
 constexpr const char* kIntroduction =
     "hf-quantize path/to/folder model.mq4.hfq --format mq4    writes an HFQ file\n"
     "hf-quantize IN OUT --format F    IN: a Hugging Face folder, a GGUF or an HFQ file\n"
@@ -60,8 +61,8 @@ std::optional<int> parse_quantize_flags(int argc, const char* const* argv, Quant
         ->type_name("SIZE");
     app.add_flag("--force", flags.may_replace, "Replace OUT if it exists");
     app.add_flag("--json", flags.is_json, "Print the report as one JSON object");
-    add_common_flags(app, flags.common);
-    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    add_common_flags(app, flags.common, {"run.model", "run.seed", "cpu.threads", "cpu.isa"});
+    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     check(flags);
     if (flags.arguments.size() == 2) take_model(flags.common, flags.arguments[0]);
     return std::nullopt;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include <fmt/format.h>
@@ -25,6 +24,7 @@
 #include "tools/device_facts.h"
 #include "tools/hf_run_flags.h"
 #include "tools/profile_output.h"
+#include "tools/progress.h"
 #include "tools/signals.h"
 #include "tools/terminal.h"
 
@@ -72,19 +72,6 @@ std::vector<bool> known_ids(const Tokenizer* tokenizer, uint32_t vocab) {
     for (uint32_t id = 0; tokenizer && id < vocab; ++id)
         known.push_back(tokenizer->is_known(int32_t(id)));
     return known;
-}
-
-/// Progress of a long prompt, for a person who waits.
-Progress terminal_progress() {
-    if (!is_terminal(STDERR_FILENO)) return {};
-    using Clock = std::chrono::steady_clock;
-    return [start = Clock::now(), is_shown = false](size_t done, size_t total) mutable {
-        if (Clock::now() - start > std::chrono::seconds(1) && done < total) {
-            write_error(fmt::format("\r{}: prompt, {} of {} tokens", kName, done, total));
-            is_shown = true;
-        }
-        if (is_shown && (done == total || interrupted())) write_error("\r\x1b[K");
-    };
 }
 
 /// Everything that is known before a weight is read.
@@ -174,7 +161,8 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     DeviceOptions options = device_options(config);
     if (flags.is_profiled) options.profile = &profile;
     const auto device = open_device(config.device.kind, options);
-    const Model model = load_placed(request.file, *device, config, 1, log);
+    const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
+                                    terminal_progress(kName, "loading"));
     const RunFacts facts = gather_facts(request, model, *device, config);
     SessionOptions in_session = session_of(facts, config, log);
     if (flags.is_profiled) in_session.lanes.cpu_timer = &cpu_profile;
@@ -195,8 +183,9 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
         if (dump) dump->add(token.logits);
         if (output.is_closed()) interrupted() = true;  // nobody reads any more
     };
-    const Generation generation = generate(session, request.prompt, sampler, tokenizer, limits,
-                                           on_token, terminal_progress(), interrupted());
+    const Generation generation =
+        generate(session, request.prompt, sampler, tokenizer, limits, on_token,
+                 terminal_progress(kName, "prompt"), interrupted());
 
     std::ranges::copy(cpu_profile.rows, std::back_inserter(profile.rows));
     const uint64_t hash = hash_answer(generation.ids, generation.last_logits);
@@ -231,7 +220,8 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     catch_interrupts();
     const Request request = open_chat_request(flags, config.run, log);
     const auto device = open_device(config.device.kind, device_options(config));
-    const Model model = load_placed(request.file, *device, config, 1, log);
+    const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
+                                    terminal_progress(kName, "loading"));
     if (interrupted()) return kInterruptedExit;
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, session_of(facts, config, log));
@@ -252,7 +242,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
                  .is_quiet = flags.common.is_quiet,
                  .history_path = history_path(environment),
                  .home = variable(environment, "HOME"),
-                 .progress = terminal_progress});
+                 .progress = [] { return terminal_progress(kName, "prompt"); }});
 }
 
 int run(int argc, char** argv) {

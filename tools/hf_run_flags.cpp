@@ -13,6 +13,7 @@
 namespace hf {
 namespace {
 
+constexpr const char* kSummary = "a prompt to text";
 constexpr const char* kIntroduction =
     "hf-run \"Tell me a short story about a dragon.\"    asks the bundled model\n"
     "hf-run MODEL \"prompt\"    asks another one: a folder, or a name from hipfire.toml\n"
@@ -76,8 +77,8 @@ std::optional<int> parse_run_flags(int argc, const char* const* argv, RunFlags& 
     const CLI::Option* dump = app.add_option("--dump-logits", flags.dump_logits,
                                              "Write each token's logits to a .npy file")
                                   ->type_name("PATH");
-    add_common_flags(app, flags.common);
-    if (const auto exit_code = parse_flags(app, argc, argv)) return exit_code;
+    add_common_flags(app, flags.common, {""});
+    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     for (const CLI::Option* option : {file, chat_template, ids, dump})
         if (option->count() > 0 && option->results().back().empty())
             throw Error(fmt::format("flag {}: the value is empty", option->get_name()),

@@ -169,8 +169,8 @@ Resolved resolve_config(const Sources& sources, const Log& log) {
     out.file = find_file(sources);
     if (!out.file.empty()) file = read_toml(out.file, variable(sources.environment, "HOME"));
     out.models = file.models;
-    const std::string folder = variable(sources.environment, "HIPFIRE_MODELS_DIR");
-    if (!folder.empty()) add_models_of(folder, out.models);
+    out.models_folder = variable(sources.environment, "HIPFIRE_MODELS_DIR");
+    if (!out.models_folder.empty()) add_models_of(out.models_folder, out.models);
 
     std::array<Layer, 5> layers = {flag_layer(sources.flags), variable_layer(sources.environment),
                                    Layer{}, file_layer(file, sources, out.file), built_in_layer()};

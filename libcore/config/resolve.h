@@ -58,6 +58,7 @@ struct Resolved {
     std::vector<Provenance> keys;    // one per row of the table, in its order
     std::vector<KnownModel> models;  // the file's, then what lies in HIPFIRE_MODELS_DIR
     std::string file;                // the file that was read; empty: none
+    std::string models_folder;       // HIPFIRE_MODELS_DIR; empty: not set
 };
 
 /// Resolves everything once. Reads at most one file and lists HIPFIRE_MODELS_DIR.

@@ -83,12 +83,14 @@ uint64_t sum(const uint64_t (&bytes)[kResidencies]) {
 
 }  // namespace
 
-Model load_model(ModelPlan plan, Device& device, const Log& log) {
+Model load_model(ModelPlan plan, Device& device, const Log& log, const Progress& progress) {
     Model model{std::move(plan), {}};
     try {
         const MemoryUse before = device.in_use();
-        for (const PlannedWeight& w : model.weights)
+        for (const PlannedWeight& w : model.weights) {
             upload_weight(device, model.stats, w, values_of(model, w.source));
+            if (progress) progress(uint64_t(&w - model.weights.data() + 1), model.weights.size());
+        }
         check_accounts(model, before, device.in_use());
     } catch (...) {
         give_back(model.weights);
@@ -102,9 +104,9 @@ Model load_model(ModelPlan plan, Device& device, const Log& log) {
 }
 
 Model load_model(std::shared_ptr<const ModelFile> file, Device& device, LoadOptions options,
-                 const Log& log) {
+                 const Log& log, const Progress& progress) {
     options.activations = device.info().activations;
-    return load_model(plan_model(std::move(file), options), device, log);
+    return load_model(plan_model(std::move(file), options), device, log, progress);
 }
 
 }  // namespace hf

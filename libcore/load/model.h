@@ -7,6 +7,7 @@
 
 #include "libcore/arch/arch.h"
 #include "libcore/base/log.h"
+#include "libcore/base/progress.h"
 #include "libcore/device/device.h"
 #include "libcore/file/model_file.h"
 #include "libcore/load/placement.h"
@@ -61,12 +62,13 @@ ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& o
 
 /// Uploads the weights of a plan in their order, each where its residency says. All or nothing:
 /// when an upload fails, what is there is given back in reverse order, and a retry may succeed.
-/// Errors  hf::Error when memory runs out; when the plan, what was loaded and what the device's
-///         allocator counts are not the same to the byte
-Model load_model(ModelPlan plan, Device& device, const Log& log);
+/// progress  weights, after each
+/// Errors    hf::Error when memory runs out; when the plan, what was loaded and what the device's
+///           allocator counts are not the same to the byte
+Model load_model(ModelPlan plan, Device& device, const Log& log, const Progress& progress = {});
 
 /// Both, with everything on the device and the device's activations.
 Model load_model(std::shared_ptr<const ModelFile> file, Device& device, LoadOptions options,
-                 const Log& log);
+                 const Log& log, const Progress& progress = {});
 
 }  // namespace hf

@@ -60,8 +60,7 @@ void refuse_rotated(const Model& model) {
 
 std::optional<SquareSums> sum_squares(std::shared_ptr<const ModelFile> file,
                                       std::span<const int32_t> ids, const DeviceOptions& options,
-                                      const Log& log,
-                                      const std::function<void(size_t, size_t)>& on_progress,
+                                      const Log& log, const Progress& on_progress,
                                       const std::atomic<bool>& interrupt) {
     if (ids.empty()) throw Error("the calibration text is empty", Fault::usage);
     ObservingDevice device(options);

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "libcore/base/log.h"
+#include "libcore/base/progress.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/model_file.h"
 
@@ -32,8 +32,7 @@ using SquareSums = std::map<std::string, std::vector<double>>;
 ///              whose weights are rotated already
 std::optional<SquareSums> sum_squares(std::shared_ptr<const ModelFile> file,
                                       std::span<const int32_t> ids, const DeviceOptions& options,
-                                      const Log& log,
-                                      const std::function<void(size_t, size_t)>& on_progress,
+                                      const Log& log, const Progress& on_progress,
                                       const std::atomic<bool>& interrupt);
 
 /// The scale of each column: the square root of its activations' root of the mean square, with a

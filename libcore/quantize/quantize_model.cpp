@@ -86,7 +86,7 @@ struct Run {
     std::span<const OutputTensor> tensors;
     const Layout& layout;
     HfqWriter& writer;
-    const QuantizeProgress& on_progress;
+    const Progress& on_progress;
     const std::atomic<bool>& interrupt;
     std::vector<Scratch> scratch;  // of each member
 
@@ -222,8 +222,7 @@ std::vector<OutputTensor> plan_output(const SourceModel& model, const Policy& po
 std::optional<QuantizeReport> quantize_model(const SourceModel& model,
                                              std::span<const OutputTensor> tensors,
                                              const std::string& path, bool replace,
-                                             cpu::ThreadPool& pool,
-                                             const QuantizeProgress& on_progress,
+                                             cpu::ThreadPool& pool, const Progress& on_progress,
                                              const std::atomic<bool>& interrupt) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();

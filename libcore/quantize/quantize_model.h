@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cpuexec/thread_pool.h"
+#include "libcore/base/progress.h"
 #include "libcore/quantize/awq.h"
 #include "libcore/quantize/hfq_writer.h"
 #include "libcore/quantize/policy.h"
@@ -50,9 +50,6 @@ struct QuantizeReport {
     double source_mb_per_s() const { return double(source_bytes) / seconds * 1e-6; }
 };
 
-/// Weights done and weights in all; called by the thread that called quantize_model().
-using QuantizeProgress = std::function<void(uint64_t done, uint64_t total)>;
-
 /// Writes the file. Rows are read, encoded and written in blocks, each by one thread; a row whose
 /// source has the very format is copied. The bytes do not depend on the number of threads.
 ///
@@ -64,8 +61,7 @@ using QuantizeProgress = std::function<void(uint64_t done, uint64_t total)>;
 std::optional<QuantizeReport> quantize_model(const SourceModel& model,
                                              std::span<const OutputTensor> tensors,
                                              const std::string& path, bool replace,
-                                             cpu::ThreadPool& pool,
-                                             const QuantizeProgress& on_progress,
+                                             cpu::ThreadPool& pool, const Progress& on_progress,
                                              const std::atomic<bool>& interrupt);
 
 }  // namespace hf

@@ -111,8 +111,7 @@ double FormatError::relative_error() const {
 }
 
 std::vector<FormatError> compare_weights(const ModelFile& model, const ModelFile& original,
-                                         cpu::ThreadPool& pool,
-                                         const std::function<void(size_t, size_t)>& on_progress) {
+                                         cpu::ThreadPool& pool, const Progress& on_progress) {
     if (model.values != original.values)
         throw Error(
             fmt::format("{} and {} follow different conventions (Hugging Face's and GGUF's),"

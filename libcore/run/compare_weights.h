@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "cpuexec/thread_pool.h"
+#include "libcore/base/progress.h"
 #include "libcore/file/model_file.h"
 
 namespace hf {
@@ -31,8 +31,7 @@ struct FormatError {
 ///              the same bits
 /// Errors       hf::Error: the two are not of one architecture and shape, follow different
 ///              conventions (Values), or are no whole models (see plan_tensors)
-std::vector<FormatError> compare_weights(
-    const ModelFile& model, const ModelFile& original, cpu::ThreadPool& pool,
-    const std::function<void(size_t done, size_t total)>& on_progress);
+std::vector<FormatError> compare_weights(const ModelFile& model, const ModelFile& original,
+                                         cpu::ThreadPool& pool, const Progress& on_progress);
 
 }  // namespace hf

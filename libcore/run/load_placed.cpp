@@ -109,14 +109,15 @@ DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& 
 }
 
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
-                  uint32_t max_logits, const Log& log, const HostRam& ram) {
+                  uint32_t max_logits, const Log& log, const HostRam& ram,
+                  const Progress& progress) {
     ModelPlan plan =
         plan_model(std::move(file), {.tap_layers = {}, .activations = device.info().activations});
     const SessionOptions session = session_options(config.memory, plan.config, max_logits);
     const DeviceNeed need =
         place_planned(plan, {device.info(), device.memory(), ram}, config, session);
     say_where(plan, log);
-    Model model = load_model(std::move(plan), device, log);
+    Model model = load_model(std::move(plan), device, log, progress);
     admit_loaded(model, device.info(), need.available, session);
     say_who_multiplies(model, log);
     return model;

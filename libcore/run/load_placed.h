@@ -38,6 +38,7 @@ DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& 
 /// again with the numbers of the load.
 /// Errors  as plan_model, place_planned and load_model; nothing is left on the device
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
-                  uint32_t max_logits, const Log& log, const HostRam& ram = read_host_ram());
+                  uint32_t max_logits, const Log& log, const HostRam& ram = read_host_ram(),
+                  const Progress& progress = {});
 
 }  // namespace hf

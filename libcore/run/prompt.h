@@ -3,21 +3,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "libcore/base/progress.h"
 #include "libcore/exec/session.h"
 #include "libcore/text/chat.h"
 #include "libcore/text/tokenizer.h"
 
 namespace hf {
-
-/// Tokens done and tokens in all; called after each piece.
-using Progress = std::function<void(size_t done, size_t total)>;
 
 /// How many of `left` tokens the next piece takes when `length` came before it: up to the next
 /// multiple of Session::kMaxTokens. The grid is absolute, so a checkpoint taken at a grid point is

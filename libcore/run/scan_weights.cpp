@@ -58,8 +58,7 @@ DamagedTensor scan_tensor(const TensorView& t, const std::byte* levels, cpu::Thr
 
 }  // namespace
 
-WeightScan scan_weights(const ModelFile& file, cpu::ThreadPool& pool,
-                        const std::function<void(uint64_t, uint64_t)>& on_progress) {
+WeightScan scan_weights(const ModelFile& file, cpu::ThreadPool& pool, const Progress& on_progress) {
     uint64_t done = 0, total = 0;
     for (const TensorView& t : file.tensors) total += t.bytes.size();
     WeightScan scan;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "cpuexec/thread_pool.h"
+#include "libcore/base/progress.h"
 #include "libcore/file/model_file.h"
 
 namespace hf {
@@ -26,7 +26,6 @@ struct WeightScan {
 
 /// Decodes all weights of a model. Reads every byte of it, so it is as slow as the disk.
 /// on_progress  called after each tensor with the bytes done and in all; may be empty
-WeightScan scan_weights(const ModelFile& file, cpu::ThreadPool& pool,
-                        const std::function<void(uint64_t done, uint64_t total)>& on_progress);
+WeightScan scan_weights(const ModelFile& file, cpu::ThreadPool& pool, const Progress& on_progress);
 
 }  // namespace hf

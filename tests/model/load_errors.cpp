@@ -48,8 +48,16 @@ void check_refused(Damaged& d, std::initializer_list<const char*> words) {
 
 }  // namespace
 
-TEST_CASE("load: the undamaged twin loads") {
+TEST_CASE("load: the undamaged twin loads, and says after each weight how far it is") {
     CHECK_NOTHROW(Damaged().load());
+    Damaged d;
+    uint64_t calls = 0, last = 0;
+    const Model model = load_model(d.file, d.device, {}, {}, [&](uint64_t done, uint64_t total) {
+        CHECK(done == ++calls);
+        last = total;
+    });
+    CHECK(calls == model.weights.size());
+    CHECK(last == calls);
 }
 
 TEST_CASE("load: a config value out of bounds is refused with key, value and bounds") {

@@ -189,7 +189,7 @@ TEST_CASE("quantized: an interrupt, and weights that do not fit, leave no file")
     const SourceModel source = open_source(demo_model_path());
     cpu::ThreadPool pool(2);
     std::atomic<bool> interrupt = false;
-    const auto run = [&](const char* format, const QuantizeProgress& on_progress) {
+    const auto run = [&](const char* format, const Progress& on_progress) {
         return quantize_model(source, plan_output(source, {&format_by_name(format), {}}, {}),
                               folder / "x.hfq", false, pool, on_progress, interrupt);
     };

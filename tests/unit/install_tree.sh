@@ -20,13 +20,21 @@ share/hipfire/models/demo/generation_config.json
 share/hipfire/models/demo/model.safetensors
 share/hipfire/models/demo/tokenizer.json
 share/hipfire/models/demo/tokenizer_config.json
+share/man/man1/hf-run.1
+share/man/man1/hf-crosscheck.1
+share/bash-completion/completions/hf-run
+share/bash-completion/completions/hf-quantize
+share/zsh/site-functions/_hf-run
+share/zsh/site-functions/_hf-inspect
 share/doc/hipfire/LICENSE
 share/doc/hipfire/README.md
 share/doc/hipfire/docs/adding.md
 share/doc/hipfire/docs/architecture.md
 LIST
 
-strangers=$(find . -type f | grep -v -e '^./bin/hf-' -e '^./share/hipfire/' -e '^./share/doc/hipfire/') || true
+strangers=$(find . -type f | grep -v -e '^./bin/hf-' -e '^./share/hipfire/' -e '^./share/doc/hipfire/' \
+    -e '^./share/man/man1/hf-[a-z]*[.]1$' -e '^./share/bash-completion/completions/hf-[a-z]*$' \
+    -e '^./share/zsh/site-functions/_hf-[a-z]*$') || true
 [ -z "$strangers" ] || { echo "installed beside the list: $strangers"; failed=1; }
 
 # Moved as a whole, with no setting: the model is found relative to the program.

@@ -1,0 +1,48 @@
+#include "tools/progress.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "tools/output.h"
+#include "tools/signals.h"
+
+namespace hf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Line {
+    const char *tool, *what;
+    Clock::time_point next = Clock::now() + std::chrono::seconds(1);  // shown from then on
+    bool is_shown = false;
+
+    Line(const char* tool_name, const char* work) : tool(tool_name), what(work) {}
+    ~Line() { clear(); }
+
+    void show(uint64_t done, uint64_t total) {
+        if (done >= total || interrupted()) return clear();
+        if (Clock::now() < next) return;
+        next = Clock::now() + std::chrono::milliseconds(200);
+        write_error(fmt::format("\r{}: {}, {} %\x1b[K", tool, what, 100 * done / total));
+        is_shown = true;
+    }
+    void clear() {
+        if (is_shown) write_error("\r\x1b[K");
+        is_shown = false;
+    }
+};
+
+}  // namespace
+
+Progress terminal_progress(const char* tool, const char* what) {
+    if (!is_terminal(STDERR_FILENO)) return {};
+    return [line = std::make_shared<Line>(tool, what)](uint64_t done, uint64_t total) {
+        line->show(done, total);
+    };
+}
+
+}  // namespace hf
