@@ -16,6 +16,8 @@
 #include <chrono>
 #include <climits>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 namespace hf::cpu {
 namespace {
@@ -65,6 +67,13 @@ ThreadPool::ThreadPool(unsigned threads, PoolOptions options) : size_(threads), 
     try {
         for (unsigned m = 1; m < threads; ++m)
             threads_.emplace_back(&ThreadPool::take_part_in, this, 0, m);
+    } catch (const std::system_error& error) {
+        const size_t started = threads_.size() + 1;
+        stop();
+        throw std::system_error(
+            error.code(), "only " + std::to_string(started) + " of " + std::to_string(threads) +
+                              " threads could be started; ask for fewer (--threads), or raise the "
+                              "limit on processes (ulimit -u) or on memory (ulimit -v)");
     } catch (...) {
         stop();
         throw;

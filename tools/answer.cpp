@@ -49,6 +49,7 @@ Json phase_json(const Phase& p) {
 }  // namespace
 
 void AnswerWriter::start(const RunFacts& f) {
+    if (form_ == AnswerForm::text && !f.answer_begins.empty()) output_.write(f.answer_begins);
     if (form_ != AnswerForm::json) return;
     output_.write(
         json_line({{"type", "start"},
@@ -60,6 +61,7 @@ void AnswerWriter::start(const RunFacts& f) {
                    {"kv_cache", f.kv_cache},
                    {"max_seq", f.max_seq},
                    {"chat_template", f.chat_template.empty() ? Json() : Json(f.chat_template)},
+                   {"answer_begins", f.answer_begins},
                    {"sampling", sampling_json(f.sampling)},
                    {"prompt_tokens", f.prompt_tokens},
                    {"prompt_hash", hex(f.prompt_hash)}}));

@@ -21,6 +21,7 @@ struct RunFacts {
     std::string kv_cache;
     uint32_t max_seq = 0;
     std::string chat_template;  // its name; empty: raw text or ids
+    std::string answer_begins;  // the part of the answer that stands in the prompt
     SamplingOptions sampling;
     uint32_t prompt_tokens = 0;
     uint64_t prompt_hash = 0;  // of the prompt's ids

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "cpuexec/topology.h"
 #include "libcore/base/error.h"
+#include "libcore/file/message.h"
 #include "libcore/run/hash.h"
 #include "libcore/run/load_placed.h"
 #include "libcore/run/open_tokenizer.h"
@@ -67,6 +69,18 @@ void check(const CrosscheckFlags& f) {
     template_by_name(f.chat_template);
 }
 
+/// Digits, from 1; "010" is ten.
+uint64_t parse_count(const char* flag, const std::string& text) {
+    uint64_t count = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, fault] = std::from_chars(text.data(), end, count);
+    if (fault != std::errc() || stop != end || count == 0)
+        throw Error(fmt::format("flag {}: {} is not an integer from 1 to {}", flag, shown(text),
+                                UINT64_MAX),
+                    Fault::usage);
+    return count;
+}
+
 std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
                                           CrosscheckFlags& flags) {
     CLI::App app(kIntroduction, kName);
@@ -75,8 +89,10 @@ std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
     app.add_option("--perplexity", flags.text,
                    "Perplexity over the text of a file; - is standard input")
         ->type_name("FILE");
-    app.add_option("--tokens", flags.most_tokens, "Of the text only so many tokens")
-        ->check(CLI::PositiveNumber)
+    app.add_option_function<std::string>(
+           "--tokens",
+           [&](const std::string& text) { flags.most_tokens = parse_count("--tokens", text); },
+           "Of the text only so many tokens")
         ->type_name("N");
     app.add_option("--weights", flags.original,
                    "Relative error of the weights against those of another model")

@@ -32,12 +32,18 @@ SourceModel open_source(const QuantizeFlags& flags, const Config& config, const 
                            open_model_file(model_path(config), log));
 }
 
+/// Fewer ids when interrupted: whoever works on them asks for that.
 std::vector<int32_t> read_calibration(const std::string& path, const ModelFile& file) {
     const auto tokenizer = open_tokenizer(file);
     if (!tokenizer)
         throw Error(fmt::format("--awq: {} has no tokenizer, so it cannot read text", file.path),
                     Fault::refused);
     return tokenizer->encode(read_text(path), {.parse_special = true, .add_special = false});
+}
+
+int stop_early(const Log& log) {
+    log.warn("interrupted; nothing was written");
+    return kInterruptedExit;
 }
 
 int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
@@ -52,10 +58,11 @@ int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     std::optional<SquareSums> sums = SquareSums();
     if (!flags.awq.empty()) {
         const std::vector<int32_t> ids = read_calibration(flags.awq, *model.file);
+        if (interrupted()) return stop_early(log);
         facts.calibration_tokens = ids.size();
         sums = sum_squares(model.file, ids, options, log, terminal_progress(kName, "calibrating"),
                            interrupted());
-        if (!sums) return kInterruptedExit;
+        if (!sums) return stop_early(log);
     }
     const std::vector<OutputTensor> tensors = plan_output(model, policy, *sums);
     cpu::ThreadPool pool(options.threads ? options.threads : cpu::default_threads());
@@ -63,10 +70,7 @@ int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {
     facts.threads = pool.size();
     const auto report = quantize_model(model, tensors, facts.output, flags.may_replace, pool,
                                        terminal_progress(kName, "writing"), interrupted());
-    if (!report) {
-        log.warn("interrupted; nothing was written");
-        return kInterruptedExit;
-    }
+    if (!report) return stop_early(log);
     if (flags.is_json)
         Output().write(quantize_json(facts, *report));
     else if (!flags.common.is_quiet)

@@ -34,6 +34,11 @@ void check(const QuantizeFlags& f) {
                                 wanted == 2 ? "it takes two, IN and OUT"
                                             : "with --synthetic it takes one, OUT"),
                     Fault::usage);
+    for (size_t i = 0; i < wanted; ++i)
+        if (f.arguments[i].empty())
+            throw Error(fmt::format("{} is empty; name {}", i + 1 < wanted ? "IN" : "OUT",
+                                    i + 1 < wanted ? "the model" : "the file to write"),
+                        Fault::usage);
     if (f.format.empty())
         throw Error("--format is missing; --format mq4 is a good one for most", Fault::usage);
     if (!f.synthetic.empty() && !f.awq.empty())

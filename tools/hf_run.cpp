@@ -108,10 +108,23 @@ void encode_prompt(Request& r, const RunFlags& flags, const RunConfig& config, s
                                : encode_raw(*r.tokenizer, text);
 }
 
+/// A prompt that is the name of a file looks like a model: what is wrong with that says so.
+std::shared_ptr<const ModelFile> open_named_model(const std::string& path, const RunFlags& flags,
+                                                  const Log& log) {
+    try {
+        return std::make_shared<ModelFile>(open_model_file(path, log));
+    } catch (const Error& error) {
+        if (!flags.is_model_guessed) throw;
+        throw Error(fmt::format("{}; if '{}' is the prompt, write -m bundled in front of it",
+                                error.what(), path),
+                    error.fault());
+    }
+}
+
 Request open_request(const RunFlags& flags, const RunConfig& config, const Log& log) {
     Request r;
     const std::string path = config.model.empty() ? bundled_model(program_folder()) : config.model;
-    r.file = std::make_shared<ModelFile>(open_model_file(path, log));
+    r.file = open_named_model(path, flags, log);
     r.tokenizer = open_tokenizer(*r.file);
     if (!r.tokenizer && !flags.stop.empty())
         throw Error(fmt::format("{} has no tokenizer, so its answers have no text that --stop "
@@ -132,6 +145,9 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
         .kv_cache = config.memory.kv_cache,
         .max_seq = context_size(config.memory.max_seq, model.config.max_positions),
         .chat_template = std::string(r.chat_template ? r.chat_template->name : ""),
+        .answer_begins = r.chat_template ? answer_beginning(*r.tokenizer, *r.chat_template,
+                                                            config.run.thinking)
+                                         : "",
         .sampling = sampling_options(config.sampling, r.defaults.sampling,
                                      config.run.seed.value_or(std::random_device()())),
         .prompt_tokens = uint32_t(r.prompt.size()),

@@ -114,6 +114,7 @@ void take_model_argument(RunFlags& flags, const std::vector<KnownModel>& models)
                             "put the whole prompt in quotes",
                             arguments[0]),
                 Fault::usage);
+        flags.is_model_guessed = arguments.size() == 1;
         flags.common.settings.push_back({"run.model", arguments[0], "MODEL"});
         arguments.erase(arguments.begin());
     }

@@ -17,6 +17,7 @@ struct RunFlags {
     std::string dump_logits;        // path of a .npy
     std::string chat_template;      // a name; empty: the model's own
     std::vector<std::string> stop;  // strings that end the answer
+    bool is_model_guessed = false;  // a lone argument was taken for it, since such a path exists
     bool is_raw = false;
     bool ignore_eos = false;
     bool print_ids = false, print_hash = false, is_json = false;

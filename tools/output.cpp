@@ -33,6 +33,14 @@ bool write_all(int descriptor, std::string_view text) {
     return true;
 }
 
+/// A pipe with a name waits for its writer, or for Ctrl-C.
+int open_to_read(const std::string& path) {
+    int descriptor = -1;
+    do descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    while (descriptor < 0 && errno == EINTR && !interrupted());
+    return descriptor;
+}
+
 }  // namespace
 
 void Output::write(std::string_view text) {
@@ -50,8 +58,9 @@ std::string read_text(const std::string& path) {
     constexpr size_t kMostBytes = 256 << 20;
     const bool is_stdin = path == "-";
     const std::string label = is_stdin ? "standard input" : path;
-    const int descriptor = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = is_stdin ? STDIN_FILENO : open_to_read(path);
     std::string text;
+    if (descriptor < 0 && interrupted()) return text;
     ssize_t n = descriptor < 0 ? -1 : 1;
     while (n > 0 && text.size() <= kMostBytes && !interrupted()) {
         char piece[1 << 16];
@@ -72,7 +81,7 @@ std::string read_text(const std::string& path) {
 
 LineReader::LineReader(const std::string& path)
     : label_(path == "-" ? "standard input" : path),
-      descriptor_(path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {
     if (descriptor_ < 0)
         throw Error(fmt::format("{}: cannot be read: {}", label_, std::strerror(errno)));
 }

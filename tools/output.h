@@ -22,7 +22,7 @@ class Output {
 /// Writes to standard error; what cannot be written there is lost.
 void write_error(std::string_view text);
 
-/// A whole file, or standard input for "-".
+/// A whole file, or standard input for "-"; less of it once interrupted() is true.
 /// Errors  hf::Error naming the path: unreadable, a folder, larger than 256 MiB
 std::string read_text(const std::string& path);
 

@@ -174,12 +174,14 @@ Resolved resolve_config(const Sources& sources, const Log& log) {
 
     std::array<Layer, 5> layers = {flag_layer(sources.flags), variable_layer(sources.environment),
                                    Layer{}, file_layer(file, sources, out.file), built_in_layer()};
+    const bool has_profile = sources.profile && !sources.profile->empty();
+    const Layer displaced = has_profile ? file.settings : Layer{};
     const std::string chosen = gather(layers, *find_key("run.model")).front().text;
     const KnownModel* model = find_model(out.models, chosen);
     if (model) layers[2] = model->overrides;
 
     for (const Key& key : config_keys()) {
-        out.keys.push_back({&key, gather(layers, key)});
+        out.keys.push_back({&key, gather(layers, key), gather({&displaced, 1}, key)});
         const bool is_set = key.value.set(out.config, out.keys.back().settings.front().text);
         HF_ASSERT(is_set);
     }
@@ -189,17 +191,20 @@ Resolved resolve_config(const Sources& sources, const Log& log) {
 
 std::string explain(const Resolved& resolved) {
     size_t path_width = 0, value_width = 0, source_width = 0;
-    for (const auto& [key, settings] : resolved.keys) {
+    for (const auto& [key, settings, displaced] : resolved.keys) {
         path_width = std::max(path_width, key->path.size());
         value_width = std::max(value_width, one_line(settings.front().text).size());
         source_width = std::max(source_width, settings.front().source.size());
     }
     std::string out = fmt::format("file: {}\n", resolved.file.empty() ? "none" : resolved.file);
-    for (const auto& [key, settings] : resolved.keys) {
+    for (const auto& [key, settings, displaced] : resolved.keys) {
         std::string over;
         for (size_t i = 1; i < settings.size(); ++i)
             over += fmt::format("{}{} ({})", i == 1 ? "  over " : ", ", one_line(settings[i].text),
                                 settings[i].source);
+        for (const Setting& s : displaced)
+            over += fmt::format("  without {} ({}), which the profile displaces", one_line(s.text),
+                                s.source);
         out += fmt::format("{:{}}  {:{}}  {:{}}{}\n", key->path, path_width,
                            one_line(settings.front().text), value_width, settings.front().source,
                            over.empty() ? 0 : source_width, over);

@@ -51,6 +51,8 @@ struct Sources {
 struct Provenance {
     const Key* key;
     std::vector<Setting> settings;
+    std::vector<Setting>
+        displaced;  // what the file says itself, when a profile stands in its place
 };
 
 struct Resolved {
@@ -72,7 +74,7 @@ struct Resolved {
 /// with an empty Log.
 Resolved resolve_config(const Sources& sources, const Log& log);
 
-/// One aligned line per key: value, source, and what it overrode.
+/// One aligned line per key: value, source, what it overrode, and what a profile displaced.
 std::string explain(const Resolved& resolved);
 
 }  // namespace hf

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libcore/codec/codec.h"
+#include "libcore/file/new_file.h"
 
 namespace hf {
 
@@ -27,21 +28,16 @@ struct HfqHeader {
     std::vector<HfqEntry> tensors;
 };
 
-/// Writes to a file beside the wanted one ("NAME.<pid>.part"), which takes its name when everything
-/// is on disk. Until then, whatever happens, nothing is under that name that was not there before.
+/// Writes a NewFile, which takes its name when everything is on disk. Until then, whatever happens,
+/// nothing is under that name that was not there before.
 class HfqWriter {
   public:
     /// Writes header, metadata and index.
     /// replace  a file of that name may exist; without it that is an error, also when it appears
     ///          while we write
-    /// Errors   hf::Error: the path exists (Fault::refused), is no regular file, cannot be made;
-    /// the
-    ///          disk has less room than the file needs; a name or dimension beyond the format's
+    /// Errors   hf::Error: what NewFile refuses; the disk has less room than the file needs; a name
+    ///          or dimension beyond the format's
     HfqWriter(const std::string& path, bool replace, const HfqHeader& header);
-    /// Removes the unfinished file.
-    ~HfqWriter();
-    HfqWriter(const HfqWriter&) = delete;
-    HfqWriter& operator=(const HfqWriter&) = delete;
 
     /// Bytes [offset, offset + size) of a tensor's payload. In any order, from any thread, each
     /// byte once.
@@ -54,14 +50,7 @@ class HfqWriter {
     uint64_t file_bytes() const { return begin_.back(); }
 
   private:
-    [[noreturn]] void fail(const char* what) const;
-    void check_room() const;
-    void write_at(uint64_t offset, const void* data, size_t bytes);
-    void take_name();
-
-    std::string path_, part_;
-    bool replace_;
-    int fd_ = -1;
+    NewFile file_;
     std::vector<uint64_t> begin_;  // of each payload, and the end of the file
     std::atomic<uint64_t> written_ = 0;
 };

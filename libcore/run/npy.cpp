@@ -1,14 +1,6 @@
 #include "libcore/run/npy.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,53 +27,19 @@ std::string header(uint64_t rows, uint64_t cols) {
 }  // namespace
 
 NpyRows::NpyRows(const std::string& path, uint64_t cols)
-    : path_(path), part_(fmt::format("{}.{}.part", path, getpid())), cols_(cols) {
-    struct stat old;
-    if (stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))
-        throw Error(fmt::format("{}: exists and is not a regular file; give another name", path));
-    fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) fail("cannot be created");
-    try {
-        write_all(header(0, cols).data(), kHeaderBytes);
-    } catch (...) {  // no destructor runs after a constructor that threw
-        close(fd_);
-        unlink(part_.c_str());
-        throw;
-    }
-}
-
-NpyRows::~NpyRows() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(part_.c_str());
-}
-
-void NpyRows::fail(const char* what) const {
-    throw Error(fmt::format("{}: {}: {}", part_, what, std::strerror(errno)));
-}
-
-void NpyRows::write_all(const void* data, size_t bytes) {
-    const char* from = static_cast<const char*>(data);
-    while (bytes > 0) {
-        const ssize_t n = write(fd_, from, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail("cannot be written");
-        from += n;
-        bytes -= size_t(n);
-    }
+    : file_(path, /*replace=*/true), cols_(cols) {
+    file_.write_at(0, header(0, cols).data(), kHeaderBytes);
 }
 
 void NpyRows::add(std::span<const float> row) {
     HF_ASSERT(row.size() == cols_);
-    write_all(row.data(), row.size_bytes());
+    file_.write_at(kHeaderBytes + rows_ * row.size_bytes(), row.data(), row.size_bytes());
     ++rows_;
 }
 
 void NpyRows::finish() {
-    if (lseek(fd_, 0, SEEK_SET) < 0) fail("cannot be rewound");
-    write_all(header(rows_, cols_).data(), kHeaderBytes);
-    if (rename(part_.c_str(), path_.c_str()) != 0) fail("cannot be renamed");
-    close(std::exchange(fd_, -1));
+    file_.write_at(0, header(rows_, cols_).data(), kHeaderBytes);
+    file_.finish();
 }
 
 }  // namespace hf

@@ -68,6 +68,13 @@ std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const ChatTemplate&
     return tokenizer.encode(render_chat(chat, messages, {true, prompt.thinking}));
 }
 
+std::string answer_beginning(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                             std::optional<bool> thinking) {
+    if (!opens_thinking(chat, thinking)) return {};
+    const std::optional<int32_t> think = tokenizer.id_of("<think>");
+    return think && !tokenizer.is_special(*think) ? "<think>\n" : "";  // special ones print nothing
+}
+
 std::vector<int32_t> encode_raw(const Tokenizer& tokenizer, std::string_view text) {
     if (text.empty()) refuse_empty();
     return tokenizer.encode(text, {.parse_special = true, .add_special = true});

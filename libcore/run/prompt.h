@@ -51,6 +51,12 @@ struct PromptText {
 std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
                                  const PromptText& prompt);
 
+/// What the prompt of encode_chat already holds of the answer's text: "<think>\n" when it ends
+/// inside such a block, so that the "</think>" which the model writes has a beginning; else
+/// nothing.
+std::string answer_beginning(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                             std::optional<bool> thinking);
+
 /// The ids of a text as it is, behind what the tokenizer puts at the beginning of every text.
 /// Special tokens are recognised: the person writes the template by hand.
 /// Errors  hf::Error(usage) for an empty prompt

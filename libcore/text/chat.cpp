@@ -114,7 +114,7 @@ void add_generation_prompt(const ChatTemplate& t, std::optional<bool> thinking, 
     begin_turn(*t.marks, "assistant", out);
     if (!thinking) thinking = t.thinking;
     if (thinking && !*thinking) add_think_block("", out);
-    if (thinking && *thinking && t.opens_thinking) {
+    if (opens_thinking(t, thinking)) {
         add_token("<think>", out);
         add_text("\n", out);
     }
@@ -140,6 +140,10 @@ std::vector<ChatPiece> render_chat(const ChatTemplate& t, std::span<const ChatMe
     }
     if (options.add_generation_prompt) add_generation_prompt(t, options.thinking, out);
     return out;
+}
+
+bool opens_thinking(const ChatTemplate& t, std::optional<bool> thinking) {
+    return thinking.value_or(t.thinking.value_or(false)) && t.opens_thinking;
 }
 
 std::string text_of(std::span<const ChatPiece> pieces) {

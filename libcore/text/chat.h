@@ -99,6 +99,10 @@ std::vector<ChatPiece> render_chat(const ChatTemplate& chat_template,
                                    std::span<const ChatMessage> messages,
                                    const ChatOptions& options = {});
 
+/// Whether a rendered chat ends inside a <think> block, so that the answer begins in it.
+/// thinking  as in ChatOptions
+bool opens_thinking(const ChatTemplate& chat_template, std::optional<bool> thinking);
+
 /// The pieces as one text.
 std::string text_of(std::span<const ChatPiece> pieces);
 

@@ -71,6 +71,8 @@ TEST_CASE("hf-crosscheck: the result is on stdout, speed and device on stderr") 
     CHECK_FALSE(contains(run.err, "\x1b"));
     CHECK(hf_crosscheck({demo_model_path(), "--perplexity", kText, "--tokens", "64", "-q"})
               .err.empty());
+    CHECK(
+        contains(hf_crosscheck({"--perplexity", kText, "--tokens", "010"}).out, "9 of 10 tokens"));
 }
 
 TEST_CASE("hf-crosscheck: weights of a model against its own are without error") {
@@ -111,7 +113,11 @@ TEST_CASE("hf-crosscheck: what is wrong is one line on stderr, with its exit cod
         {{demo}, 2, "nothing to check"},
         {{demo, "--perplexity", "/dev/null"}, 2, "nothing to predict"},
         {{demo, "--perplexity", kText, "--tokens", "1"}, 2, "nothing to predict"},
-        {{demo, "--perplexity", kText, "--tokens", "0"}, 2, "--tokens"},
+        {{demo, "--perplexity", kText, "--tokens", "0"},
+         2,
+         "--tokens: '0' is not an integer from 1"},
+        {{demo, "--perplexity", kText, "--tokens", "1e3"}, 2, "'1e3' is not an integer from 1"},
+        {{demo, "--perplexity", kText, "--tokens", "-3"}, 2, "'-3' is not an integer from 1"},
         {{demo, "--perplexity", kText, "--ctx", "1"}, 2, "--ctx"},
         {{demo, "--perplexity", kText, "--ctx", "4000"}, 2, "2048"},
         {{demo, "-m", "/x", "--perplexity", kText}, 2, "both name a model"},

@@ -122,6 +122,9 @@ TEST_CASE("hf-quantize: what it does not understand is exit code 2, and nothing 
         {{}, "IN and OUT"},
         {{in}, "IN and OUT"},
         {{in, out}, "--format is missing"},
+        {{in, "", "--format", "mq4"}, "OUT is empty"},
+        {{"", out, "--format", "mq4"}, "IN is empty"},
+        {{"", "--format", "mq4", "--synthetic", "qwen3.5-2b"}, "OUT is empty"},
         {{in, out, "--format", "q4_k_m"}, "mq4g256v2"},
         {{in, out, "--format", "mq4", "--keep", "lm_head"}, "PATTERN=FORMAT"},
         {{in, out, "--format", "mq4", "--keep", "lm_head*=f16"}, "no tensor"},
@@ -183,16 +186,35 @@ TEST_CASE("hf-quantize: when the disk is full there is an error and no file") {
 TEST_CASE("hf-quantize: Ctrl-C, or a kind kill, leaves nothing behind") {
     for (const char* signal : {"INT", "TERM"}) {
         const TempFolder folder;
-        const Outcome run =
-            script(folder,
-                   "$Q x.hfq --format q8 --synthetic qwen3.5-2b --seed 1 -m $M & pid=$!\n"
-                   "until ls | grep -q part; do sleep 0.01; done; sleep 0.05\n"
-                   "kill -" +
-                       std::string(signal) + " $pid; wait $pid");
+        const Outcome run = script(
+            folder,
+            "$Q x.hfq --format q8 --synthetic qwen3.5-2b --seed 1 -m $M & pid=$!\n"
+            "until ls -l /proc/$pid/fd | grep -q \"$PWD/\"; do sleep 0.01; done; sleep 0.05\n"
+            "kill -" +
+                std::string(signal) + " $pid; wait $pid");
         CHECK(run.code == 130);
         CHECK(contains(run.err, "nothing was written"));
         CHECK(fs::is_empty(folder.path()));
     }
+}
+
+TEST_CASE("hf-quantize: Ctrl-C while a text is read ends it, and a crash leaves nothing either") {
+    const TempFolder folder;
+    const Outcome calibrating =
+        script(folder,
+               "mkfifo pipe; sleep 100 >pipe & writer=$!\n"
+               "$Q $M x.hfq --format mq4 --awq - <pipe & pid=$!\n"
+               "until grep -q SigCgt:.*[2367abef]$ /proc/$pid/status; do sleep 0.01; done\n"
+               "sleep 0.2; kill -INT $pid; wait $pid; code=$?; kill $writer; exit $code");
+    CHECK(calibrating.code == 130);
+    CHECK(contains(calibrating.err, "nothing was written"));
+    const Outcome killed =
+        script(folder,
+               "rm pipe; $Q x.hfq --format q8 --synthetic qwen3.5-2b --seed 1 -m $M & pid=$!\n"
+               "until ls -l /proc/$pid/fd | grep -q \"$PWD/\"; do sleep 0.01; done\n"
+               "kill -KILL $pid; wait $pid");
+    CHECK(killed.code == 128 + 9);
+    CHECK(fs::is_empty(folder.path()));
 }
 
 TEST_CASE("hf-quantize: --help begins with an example and names the formats") {

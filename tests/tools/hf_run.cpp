@@ -1,6 +1,7 @@
 // hf-run as people and scripts meet it: what it prints where, and how it exits.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -353,6 +354,73 @@ TEST_CASE("hf-run: an interrupt in a long prompt ends it with its summary and ex
     CHECK(list[1]["finish"] == "interrupted");
     CHECK(list[1]["prompt"]["tokens"] < list[1]["tokens_in"]);
     CHECK(contains(run.err, "interrupted"));
+}
+
+TEST_CASE("hf-run: an interrupt while the prompt is awaited ends it, whichever way it comes") {
+    const std::string fifo =
+        fs::temp_directory_path() / ("hf_run_fifo_" + std::to_string(getpid()));
+    fs::remove(fifo);
+    REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+    // $1: a pipe that nobody opens to write, or one that stays open and empty
+    const std::string wait =
+        "until grep -q SigCgt:.*[2367abef]$ /proc/$pid/status; do sleep 0.01; done; sleep 0.2\n"
+        "kill -INT $pid; wait $pid; code=$?; kill $writer 2>/dev/null; exit $code";
+    for (const char* start : {"$RUN --file $FIFO & pid=$!; writer=\n",
+                              "sleep 100 >$FIFO & writer=$!; $RUN <$FIFO & pid=$!\n",
+                              "sleep 100 >$FIFO & writer=$!; $RUN --file $FIFO & pid=$!\n"}) {
+        CAPTURE(start);
+        const Outcome run = run_process(
+            {"/bin/sh", "-c", start + wait},
+            {.environment = {"PATH=/usr/bin:/bin", "FIFO=" + fifo,
+                             std::string("RUN=") + HF_RUN + " -m " + demo_model_path()}});
+        CHECK(run.code == 130);
+        CHECK(run.out.empty());
+        CHECK(run.err.empty());
+    }
+    fs::remove(fifo);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need all addresses
+TEST_CASE("hf-run: threads that cannot be started are counted, and what to do is said") {
+    const Outcome run = run_process({"/bin/sh", "-c",
+                                     std::string("ulimit -v 3000000; exec ") + HF_RUN + " -m " +
+                                         demo_model_path() + " --threads 1024 hi"});
+    CHECK(run.code == 1);
+    CHECK(run.out.empty());
+    for (const char* part : {"hf-run: error: only ", " of 1024 threads", "--threads", "ulimit"})
+        CHECK_MESSAGE(contains(run.err, part), run.err);
+}
+#endif
+
+TEST_CASE("hf-run: a prompt that is the name of a file is met with the way out") {
+    const std::string path = data_path("../../README.md");
+    for (const Outcome& run : {hf_run({path}), hf_run({path, "--temp", "0"}, {.input = "hi"})}) {
+        CHECK(run.code == 1);
+        CHECK(
+            contains(run.err, "if '" + path + "' is the prompt, write -m bundled in front of it"));
+        CHECK(lines(run.err).size() == 1);
+    }
+    CHECK(hf_run({"-m", "bundled", path, "--max-tokens", "1"}).code == 0);
+    for (const Outcome& run : {hf_run({"-m", path, "hi"}), hf_run({path, "hi"})}) {
+        CHECK(run.code == 1);  // nobody could mean a prompt
+        CHECK_FALSE(contains(run.err, "-m bundled"));
+    }
+}
+
+TEST_CASE(
+    "hf-run: with thinking on the answer begins as the prompt ended: <think> has its beginning") {
+    const Outcome text = ask({"hi", "--thinking", "true", "--max-tokens", "2"});
+    CHECK(text.out.starts_with("<think>\n"));
+    const auto begins = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"hi", "--json", "--max-tokens", "1"});
+        return objects(ask(more).out).front()["answer_begins"].get<std::string>();
+    };
+    CHECK(begins({"--thinking", "true"}) == "<think>\n");
+    CHECK(begins({"--thinking", "false"}) == "");
+    CHECK(begins({}) == "");
+    CHECK(begins({"--template", "qwen3.5"}) == "<think>\n");             // thinks by itself
+    CHECK(begins({"--template", "qwen3", "--thinking", "true"}) == "");  // the model writes it
+    CHECK_FALSE(contains(ask({"hi", "--thinking", "false"}).out, "think>"));
 }
 
 TEST_CASE("hf-run: a second interrupt ends it at once") {

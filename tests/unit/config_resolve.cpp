@@ -254,6 +254,8 @@ TEST_CASE("resolve: a profile stands in the place of the file's own values") {
     const Config bench = resolve_config(sources, kSilent).config;
     CHECK(bench.cpu.threads == 5);
     CHECK(bench.memory.kv_cache == "f16");
+    const std::string explained = explain(resolve_config(sources, kSilent));
+    CHECK(explained.find(", which the profile displaces") != explained.npos);
     sources.profile = "empty";
     CHECK(resolve_config(sources, kSilent).config == Config{});
     sources.profile = "bnech";
