@@ -115,6 +115,10 @@ const Architecture& architecture_of(const ModelFile& file);
 /// Where a model's configuration stands, for messages.
 std::string config_label(const ModelFile& file);
 
+/// Ids of tokens that end a text, as config.json or the keys of a GGUF file name them. (A
+/// generation config and the vocabulary may name more.) Errors  hf::Error naming file and key
+std::vector<int32_t> end_ids(const ModelFile& file);
+
 /// What sessions of such a model must remember.
 StateSpec state_spec(const ModelConfig& config);
 

@@ -66,6 +66,7 @@ void refuse_unbuilt(const ConfigFields& f) {
 }  // namespace
 
 ModelConfig read_common(const ConfigFields& f, const ConfigDefaults& d) {
+    for (const char* key : {"text_config", "rope_parameters", "rope_scaling"}) f.check_object(key);
     refuse_unbuilt(f);
     ModelConfig c;
     c.model_type = f.text("model_type", "");
@@ -75,7 +76,6 @@ ModelConfig read_common(const ConfigFields& f, const ConfigDefaults& d) {
     c.n_layers = f.uint("num_hidden_layers", 1, 1024, d.n_layers);
     c.max_positions = f.uint("max_position_embeddings", 1, 1 << 24, d.max_positions);
     c.rms_eps = float(f.number("rms_norm_eps", 0, 1, 1e-6));
-    c.eos_ids = f.ids("eos_token_id");
     read_heads(f, d, c);
     read_rope(f, d.rope_theta, c);
     return c;
@@ -138,8 +138,6 @@ ModelConfig read_common_gguf(const ModelFile& file, std::string_view arch) {
     c.rope_theta = k.number(key("rope.freq_base"), 1, 1e12, 10000);
     if (const std::string type = k.text(key("rope.scaling.type"), "none"); type != "none")
         k.fail(key("rope.scaling.type"), fmt::format("is '{}'; this build knows none", type));
-    for (const char* id : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
-        if (k.has(id)) c.eos_ids.push_back(int32_t(k.uint(id, 0, INT32_MAX)));
     return c;
 }
 

@@ -18,7 +18,7 @@ struct ConfigDefaults {
     double rotary_share = 1;  // of head_dim
 };
 
-/// Sizes, norms, end ids, and the attention's heads and rope. Without a default, n_kv_heads is
+/// Sizes, norms, and the attention's heads and rope. Without a default, n_kv_heads is
 /// n_heads and head_dim is dim / n_heads. Leaves `layers` to the caller.
 /// Errors  hf::Error naming file and key for what is missing, out of bounds, does not go together,
 /// or

@@ -72,6 +72,11 @@ bool ConfigFields::has(std::string_view key) const {
     return document_->find(key) != nullptr;
 }
 
+void ConfigFields::check_object(std::string_view key) const {
+    const Json* found = document_->find(key);
+    if (found && !found->is_object()) fail(key, fmt::format("is {}, not an object", shown(*found)));
+}
+
 uint32_t ConfigFields::uint(std::string_view key, uint32_t least, uint32_t most,
                             std::optional<uint32_t> fallback) const {
     const Json* found = document_->find(key);

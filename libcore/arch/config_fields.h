@@ -35,6 +35,8 @@ class ConfigFields {
     /// A whole number or a list of them, each in [0, 2^31); absent: empty.
     std::vector<int32_t> ids(std::string_view key) const;
     bool has(std::string_view key) const;
+    /// Errors  hf::Error when the key is there and is no object: what is in it would be overlooked
+    void check_object(std::string_view key) const;
 
     /// hf::Error about a key of this file.
     [[noreturn]] void fail(std::string_view key, std::string_view what) const;

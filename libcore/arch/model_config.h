@@ -39,7 +39,6 @@ struct ModelConfig {
     uint32_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, conv_kernel = 0;
     HeadOrder head_order = HeadOrder::grouped;
 
-    std::vector<int32_t> eos_ids;  // of the config; a generation config may name more
     bool tied_embeddings = false;  // the head is the embedding table: decided by the tensors
 
     uint32_t count(LayerKind kind) const;

@@ -31,6 +31,15 @@ std::string config_label(const ModelFile& file) {
     return file.path + (file.container == "safetensors" ? "/config.json" : ": config");
 }
 
+std::vector<int32_t> end_ids(const ModelFile& file) {
+    std::vector<int32_t> ids;
+    if (!file.config.empty())
+        ids = ConfigFields(config_label(file), file.config).ids("eos_token_id");
+    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+        if (file.gguf.has(key)) ids.push_back(int32_t(file.gguf.uint(key, 0, INT32_MAX)));
+    return ids;
+}
+
 const Architecture& architecture_of(const ModelFile& file) {
     const bool gguf = file.naming == Naming::gguf;
     const std::string found =

@@ -147,7 +147,8 @@ std::string json_string(std::string_view text) {
     return out += '"';
 }
 
-std::string config_json(const Architecture& arch, const ModelConfig& c) {
+std::string config_json(const Architecture& arch, const ModelConfig& c,
+                        std::span<const int32_t> end_ids) {
     JsonObject o;
     o.add("model_type", json_string(arch.model_types.front()));
     o.add_number("vocab_size", c.vocab);
@@ -164,7 +165,7 @@ std::string config_json(const Architecture& arch, const ModelConfig& c) {
     o.add_number("rope_theta", c.rope_theta);
     o.add("rope_parameters", rope_json(c));
     if (c.count(LayerKind::linear_attention) > 0) add_delta_net(o, c);
-    o.add("eos_token_id", fmt::format("[{}]", fmt::join(c.eos_ids, ",")));
+    o.add("eos_token_id", fmt::format("[{}]", fmt::join(end_ids, ",")));
     return o.end();
 }
 
@@ -192,7 +193,7 @@ ModelTexts texts_of(const ModelFile& file, const Architecture& arch, const Model
             if (p.row->role == Role::rope_divisors) take_divisors(p, file.path, complete);
         }
         texts.architecture = arch.model_types.front();
-        texts.config = config_json(arch, complete);
+        texts.config = config_json(arch, complete, end_ids(file));
     }
     return texts;
 }

@@ -1,6 +1,7 @@
 // ModelTexts: everything of a model that is no tensor, as an HFQ file carries it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,8 @@ ModelTexts token_texts_of(const ModelFile& file);
 std::string hfq_metadata(const ModelTexts& texts);
 
 /// config.json of a model; the opposite of what architectures read.
-std::string config_json(const Architecture& arch, const ModelConfig& config);
+std::string config_json(const Architecture& arch, const ModelConfig& config,
+                        std::span<const int32_t> end_ids);
 
 /// A JSON string, with its quotes. text is UTF-8.
 std::string json_string(std::string_view text);

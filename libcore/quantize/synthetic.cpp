@@ -159,7 +159,7 @@ SourceModel synthetic_model(std::string_view size, uint64_t seed, const ModelFil
     const ModelConfig c = config_of(size_by_name(size));
     ModelTexts texts = token_texts_of(texts_from);
     texts.architecture = c.model_type;
-    texts.config = config_json(arch, c);
+    texts.config = config_json(arch, c, /*end_ids=*/{});
 
     SourceModel model;
     model.label = fmt::format("{}, seed {}", size, seed);

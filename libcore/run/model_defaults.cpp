@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "libcore/arch/arch.h"
 #include "libcore/arch/config_fields.h"
 
 namespace hf {
@@ -38,17 +39,12 @@ SamplingConfig read_sampling(const ConfigFields& f) {
 ModelDefaults read_model_defaults(const ModelFile& file, const Tokenizer* tokenizer) {
     ModelDefaults defaults;
     std::set<int32_t> stop;
-    const auto add_ids = [&](const ConfigFields& f) {
-        for (int32_t id : f.ids("eos_token_id")) stop.insert(id);
-    };
     const auto add_token = [&](std::string_view token) {
         if (const auto id = tokenizer->id_of(token)) stop.insert(*id);
     };
-    read_fields(file, "config.json", file.config, add_ids);
-    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
-        if (file.gguf.has(key)) stop.insert(int32_t(file.gguf.uint(key, 0, INT32_MAX)));
+    for (int32_t id : end_ids(file)) stop.insert(id);
     read_fields(file, "generation_config.json", file.generation_config, [&](const ConfigFields& f) {
-        add_ids(f);
+        for (int32_t id : f.ids("eos_token_id")) stop.insert(id);
         defaults.sampling = read_sampling(f);
     });
     if (tokenizer) {

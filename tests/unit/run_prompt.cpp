@@ -116,6 +116,12 @@ TEST_CASE("model defaults: the stop ids of all files are united with the vocabul
     }
 }
 
+TEST_CASE("model defaults: ids in config.json that are none are refused with file and key") {
+    for (const char* text : {R"({"eos_token_id": [1, -2]})", R"({"eos_token_id": "</s>"})"})
+        CHECK_THROWS_WITH_AS(read_model_defaults(model_with(text, ""), nullptr),
+                             doctest::Contains("model: config: key 'eos_token_id'"), Error);
+}
+
 TEST_CASE("a GGUF file's keys name the token that ends its texts") {
     const ModelFile file = open_model_file(data_path("gguf/tiny_llama.q8_0.gguf"), {});
     const auto ids = read_model_defaults(file, nullptr).stop_ids;
