@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "libcore/base/printable.h"
+
 namespace hf {
 
 /// Why a tool stops; the value is its exit code.
@@ -16,16 +18,9 @@ enum class Fault {
     skipped = 5,    // something was skipped although nothing may be
 };
 
-/// A sentence as it may be shown: names out of files can hold bytes that move a terminal's cursor
-/// or end a string, so every control character becomes '?'.
-inline std::string printable(std::string sentence) {
-    for (char& c : sentence)
-        if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-    return sentence;
-}
-
 /// The world is wrong. The sentence says what happened, where (file, tensor, key), both numbers,
-/// and what to do. Tools catch it once, print it and exit with the fault's value.
+/// and what to do. Tools catch it once, print it and exit with the fault's value. Only what is
+/// printable() of it is kept.
 class Error : public std::runtime_error {
   public:
     explicit Error(const std::string& sentence, Fault fault = Fault::world)

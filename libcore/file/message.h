@@ -18,14 +18,11 @@ template <class... Args>
     throw Error(fmt::format("{}: {}", path, fmt::format(what, std::forward<Args>(args)...)));
 }
 
-/// A string out of a file as messages show it: in quotes, at most 100 bytes of it, '?' for
-/// everything but printable ASCII. A hostile name can be long and move a terminal's cursor.
+/// A string out of a file as messages show it: in quotes, at most 100 bytes of it, printable().
 inline std::string shown(std::string_view text) {
     constexpr size_t kMost = 100;
-    std::string out(text.substr(0, kMost));
-    for (char& c : out)
-        if (c < ' ' || c > '~') c = '?';
-    return fmt::format("'{}{}'", out, text.size() > kMost ? "..." : "");
+    return fmt::format("'{}{}'", printable(text.substr(0, kMost)),
+                       text.size() > kMost ? "..." : "");
 }
 
 }  // namespace hf

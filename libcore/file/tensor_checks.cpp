@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "libcore/base/checked.h"
+#include "libcore/base/utf8.h"
 #include "libcore/file/message.h"
-#include "libcore/file/utf8.h"
 
 namespace hf {
 namespace {

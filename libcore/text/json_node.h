@@ -45,7 +45,7 @@ struct JsonNode {
     }
     JsonNode need(std::string_view key) const {
         const std::optional<JsonNode> node = find(key);
-        if (!node) fail(fmt::format("the key {} is missing", shown(key)));
+        if (!node) fail(fmt::format("the key {} is missing", in_quotes(key)));
         return *node;
     }
     JsonNode at(size_t index, simdjson::dom::element inner) const {
@@ -65,7 +65,7 @@ struct JsonNode {
         const std::optional<int32_t> id = to_id(value);
         if (!id)
             fail(fmt::format("the id {} is not a whole number of 0 to {}",
-                             shown(simdjson::minify(value)), kMaxTokenId));
+                             in_quotes(simdjson::minify(value)), kMaxTokenId));
         return *id;
     }
     bool flag(std::string_view key, bool otherwise) const {

@@ -33,7 +33,7 @@ std::vector<Merge> merges_from_scores(std::string_view where, std::span<const Sp
     for (const SpelledToken& token : tokens) {
         if (token.text.size() > kLongestToken)
             throw Error(fmt::format("{}[{}]: {} has {} bytes, tokens with scores may have {}",
-                                    where, token.id, shown(token.text), token.text.size(),
+                                    where, token.id, in_quotes(token.text), token.text.size(),
                                     kLongestToken));
         if (token.text.empty()) continue;
         ids.emplace(token.text, token.id);

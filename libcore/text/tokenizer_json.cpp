@@ -11,7 +11,8 @@ namespace {
 namespace dom = simdjson::dom;
 
 void check_model(const JsonNode& model, Spelling spelling) {
-    if (model.type() != "BPE") model.refuse(fmt::format("the model type {}", shown(model.type())));
+    if (model.type() != "BPE")
+        model.refuse(fmt::format("the model type {}", in_quotes(model.type())));
     if (const bool fallback = model.flag("byte_fallback", false);
         fallback != (spelling == Spelling::spaced))
         model.refuse(fmt::format("byte_fallback = {} with this decoder", fallback));
@@ -27,9 +28,10 @@ std::vector<SpelledToken> read_model_tokens(const JsonNode& vocab, Spelling spel
     ids.reserve(vocab.object().size());
     for (const auto& [text, value] : vocab.object()) {
         const std::optional<int32_t> id = to_id(value);
-        if (!id) JsonNode{fmt::format("{}[{}]", vocab.where, shown(text)), value}.id();  // throws
+        if (!id)
+            JsonNode{fmt::format("{}[{}]", vocab.where, in_quotes(text)), value}.id();  // throws
         if (!ids.emplace(text, *id).second)
-            vocab.fail(fmt::format("{} is listed twice", shown(text)));
+            vocab.fail(fmt::format("{} is listed twice", in_quotes(text)));
         const bool is_byte = spelling == Spelling::spaced && is_written_byte(text);
         tokens.push_back({text, *id, is_byte ? Spelling::byte : spelling});
     }
@@ -39,10 +41,12 @@ std::vector<SpelledToken> read_model_tokens(const JsonNode& vocab, Spelling spel
 AddedToken read_added_token(const JsonNode& node, Spelling spelling, bool nfc) {
     const std::string_view text = node.need("content").text();
     if (text.empty()) node.fail("the content is empty");
-    if (node.flag("single_word", false)) node.refuse(fmt::format("single_word of {}", shown(text)));
+    if (node.flag("single_word", false))
+        node.refuse(fmt::format("single_word of {}", in_quotes(text)));
     const bool normalized = node.flag("normalized", false);
     if (normalized && spelling == Spelling::spaced)
-        node.refuse(fmt::format("normalized of {}, in SentencePiece's vocabulary,", shown(text)));
+        node.refuse(
+            fmt::format("normalized of {}, in SentencePiece's vocabulary,", in_quotes(text)));
     return {.id = node.need("id").id(),
             .special = node.flag("special", false),
             .normalized = normalized && nfc,  // without a normalizer it is all the same
@@ -60,8 +64,8 @@ std::vector<AddedToken> read_added(const JsonNode& list, Spelling spelling, bool
         const int32_t id = added.back().id;
         const auto [known, is_new] = ids.emplace(text, id);
         if (known->second != id)
-            node.fail(
-                fmt::format("{} has the id {} here and {} before", shown(text), id, known->second));
+            node.fail(fmt::format("{} has the id {} here and {} before", in_quotes(text), id,
+                                  known->second));
         if (is_new) tokens.push_back({text, id, Spelling::plain});
     }
     std::sort(added.begin(), added.end(), [](auto& a, auto& b) { return a.id < b.id; });

@@ -15,7 +15,7 @@ std::vector<JsonNode> steps_of(const JsonNode& node, std::string_view list) {
 }
 
 void refuse_type(const JsonNode& step, std::string_view kind) {
-    step.refuse(fmt::format("the {} {}", kind, shown(step.type())));
+    step.refuse(fmt::format("the {} {}", kind, in_quotes(step.type())));
 }
 
 /// Replace: every `from` by `to`.
@@ -65,7 +65,8 @@ void read_byte_level(const JsonNode& pre, Vocab& vocab) {
         if (is_gpt2) bytes.refuse("use_regex behind Split");
         const JsonNode regex = first.need("pattern").need("Regex");
         vocab.split = find_split_pattern(regex.text());
-        if (!vocab.split) regex.refuse(fmt::format("the split pattern {}", shown(regex.text())));
+        if (!vocab.split)
+            regex.refuse(fmt::format("the split pattern {}", in_quotes(regex.text())));
     } else {
         refuse_type(first, "pre-tokenizer");
     }
@@ -79,7 +80,7 @@ SpacePrefix read_prefix(const JsonNode& metaspace) {
     if (is_text(scheme, "always")) return SpacePrefix::each_missing;
     if (is_text(scheme, "first")) return SpacePrefix::first_missing;
     if (is_text(scheme, "never")) return SpacePrefix::none;
-    scheme->refuse(shown(scheme->text()));
+    scheme->refuse(in_quotes(scheme->text()));
 }
 
 void read_metaspace(const JsonNode& pre, Vocab& vocab) {

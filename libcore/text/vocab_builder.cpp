@@ -63,7 +63,7 @@ std::optional<std::string> bytes_of(const SpelledToken& token) {
 
 }  // namespace
 
-std::string shown(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     constexpr size_t kLongest = 60;
     return fmt::format("{:?}{}", text.substr(0, kLongest), text.size() > kLongest ? "..." : "");
 }
@@ -81,12 +81,12 @@ void store_tokens(std::string_view where, std::vector<SpelledToken> tokens, bool
         // what there is of starts: one for each id so far, so the id given last ends here
         if (size_t(token.id) < vocab.starts.size())
             throw Error(fmt::format("{}: two tokens have the id {}, one of them {}", where,
-                                    token.id, shown(token.text)));
+                                    token.id, in_quotes(token.text)));
         vocab.starts.resize(size_t(token.id) + 1, uint32_t(vocab.bytes.size()));
         const auto bytes = bytes_of(token);
         if (!bytes && token.spelling == Spelling::byte)
             throw Error(fmt::format("{}: the token {} with the id {} is no byte", where,
-                                    shown(token.text), token.id));
+                                    in_quotes(token.text), token.id));
         vocab.bytes += bytes ? std::string_view(*bytes) : token.text;
 
         const bool by_bytes =
@@ -119,7 +119,7 @@ void add_merge(std::string_view where, std::string_view left, std::string_view r
         const auto found = ids.find(text);
         if (found == ids.end())
             throw Error(fmt::format("{}[{}]: {} is not in the vocabulary of {} tokens", where,
-                                    merges.size(), shown(text), ids.size()));
+                                    merges.size(), in_quotes(text), ids.size()));
         return found->second;
     };
     const std::string joined = std::string(left).append(right);

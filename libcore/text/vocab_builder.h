@@ -29,8 +29,8 @@ struct SpelledToken {
 
 using TokenIds = std::unordered_map<std::string_view, int32_t>;
 
-/// A text of a file as it may stand in an error: quoted, escaped, shortened.
-std::string shown(std::string_view text);
+/// A text of a file as it may stand in an error: in quotes, escaped, shortened.
+std::string in_quotes(std::string_view text);
 
 /// <0x0A> and the like.
 bool is_written_byte(std::string_view text);

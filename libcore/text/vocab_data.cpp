@@ -99,15 +99,15 @@ Tokens sort_tokens(const Source& source, Spelling normal) {
         if (role == Role::unused || text.empty()) continue;
         const int32_t id = int32_t(i);
         if (const auto [twin, is_new] = t.ids.emplace(text, id); !is_new)
-            source.fail("tokens",
-                        fmt::format("{} is token {} and token {}", shown(text), twin->second, id));
+            source.fail("tokens", fmt::format("{} is token {} and token {}", in_quotes(text),
+                                              twin->second, id));
         if (role == Role::merged)
             t.merged.push_back({text, id, normal});
         else
             t.others.push_back({text, id, role == Role::byte ? Spelling::byte : Spelling::plain});
         if (role != Role::special && role != Role::found) continue;
         if (replace_invalid_utf8(text) != text)
-            source.fail("tokens", fmt::format("token {}, {}, is not UTF-8", id, shown(text)));
+            source.fail("tokens", fmt::format("token {}, {}, is not UTF-8", id, in_quotes(text)));
         t.added.push_back({id, role == Role::special});
     }
     return t;
@@ -152,7 +152,7 @@ Vocab read_gpt2(const Source& source) {
         std::vector<std::string_view> known;
         for (const PreRow& r : kPre) known.push_back(r.name);
         source.fail("pre", fmt::format("{} is not known here; this program splits text as {}",
-                                       shown(source.data.pre), fmt::join(known, ", ")));
+                                       in_quotes(source.data.pre), fmt::join(known, ", ")));
     }
     Vocab vocab;
     vocab.split = &split_pattern(row->split);
@@ -162,7 +162,7 @@ Vocab read_gpt2(const Source& source) {
     for (const std::string_view merge : source.data.merges) {
         const auto parts = split_merge(merge);
         if (!parts)
-            source.fail("merges", fmt::format("{}, number {}, has no space", shown(merge),
+            source.fail("merges", fmt::format("{}, number {}, has no space", in_quotes(merge),
                                               vocab.merges.size()));
         add_merge(source.key("merges"), parts->first, parts->second, tokens.ids, vocab.merges);
     }
@@ -206,7 +206,7 @@ Vocab read_vocab_data(std::string_view label, const VocabData& data) {
     if (data.model == "gpt2") return read_gpt2(source);
     if (data.model == "llama") return read_llama(source);
     source.fail("model", fmt::format("{} is not known here; this program reads gpt2 and llama",
-                                     shown(data.model)));
+                                     in_quotes(data.model)));
 }
 
 }  // namespace hf
