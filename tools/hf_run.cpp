@@ -135,6 +135,12 @@ Request open_request(const RunFlags& flags, const RunConfig& config, const Log& 
     return r;
 }
 
+/// The model's own advice on sampling, else its card's.
+SamplingConfig recommended(const Request& r, const RunConfig& config) {
+    if (!r.chat_template || r.defaults.sampling != SamplingConfig{}) return r.defaults.sampling;
+    return card_sampling(r.chat_template->name, config.thinking);
+}
+
 RunFacts gather_facts(const Request& r, const Model& model, const Device& device,
                       const Config& config) {
     return {
@@ -148,7 +154,7 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
         .answer_begins = r.chat_template ? answer_beginning(*r.tokenizer, *r.chat_template,
                                                             config.run.thinking)
                                          : "",
-        .sampling = sampling_options(config.sampling, r.defaults.sampling,
+        .sampling = sampling_options(config.sampling, recommended(r, config.run),
                                      config.run.seed.value_or(std::random_device()())),
         .prompt_tokens = uint32_t(r.prompt.size()),
         .prompt_hash = hash_answer(r.prompt, {}),

@@ -59,6 +59,42 @@ ModelDefaults read_model_defaults(const ModelFile& file, const Tokenizer* tokeni
     return defaults;
 }
 
+namespace {
+
+struct Card {
+    std::string_view chat_template;
+    bool thinks;  // when nobody says whether to
+    SamplingConfig thinking, plain;
+};
+
+constexpr SamplingConfig advice(float temperature, float top_p, std::optional<uint32_t> top_k = {},
+                                std::optional<float> presence_penalty = {}) {
+    SamplingConfig s;
+    s.temperature = temperature;
+    s.top_p = top_p;
+    s.top_k = top_k;
+    s.presence_penalty = presence_penalty;
+    return s;
+}
+
+constexpr Card kCards[] = {
+    {"qwen3.5", true, advice(1.0f, 0.95f, 20, 1.5f), advice(0.7f, 0.8f, 20, 1.5f)},
+    {"qwen3.5-small", false, advice(1.0f, 0.95f, 20, 1.5f), advice(0.7f, 0.8f, 20, 1.5f)},
+    {"qwen3", true, advice(0.6f, 0.95f, 20), advice(0.7f, 0.8f, 20)},
+    {"llama3", false, {}, advice(0.6f, 0.9f)},
+    {"llama3.1", false, {}, advice(0.6f, 0.9f)},
+};
+
+}  // namespace
+
+SamplingConfig card_sampling(std::string_view chat_template, std::optional<bool> thinking) {
+    for (const Card& card : kCards)
+        if (card.chat_template == chat_template)
+            return thinking.value_or(card.thinks) && card.thinking.temperature ? card.thinking
+                                                                               : card.plain;
+    return {};
+}
+
 SamplingOptions sampling_options(const SamplingConfig& wanted, const SamplingConfig& model,
                                  uint64_t seed) {
     SamplingOptions s;

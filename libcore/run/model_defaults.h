@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "libcore/config/config.h"
@@ -27,6 +28,14 @@ struct ModelDefaults {
 /// tokenizer  null: ids come from the files alone
 /// Errors     hf::Error naming file and key: not JSON, wrong type, a number out of its range
 ModelDefaults read_model_defaults(const ModelFile& file, const Tokenizer* tokenizer);
+
+/// What the cards of models with this chat template recommend. For models whose files say nothing
+/// about sampling: GGUF files have no generation_config.json. Unset: no card that is known.
+///
+/// thinking  what was asked for; unset: the template's own default
+/// Source    the cards of Qwen3.5 and Qwen3, "best practices", general use; Llama 3's
+///           generation_config.json
+SamplingConfig card_sampling(std::string_view chat_template, std::optional<bool> thinking);
 
 /// A person's value, else the model's, else the neutral one.
 SamplingOptions sampling_options(const SamplingConfig& wanted, const SamplingConfig& model,

@@ -148,7 +148,7 @@ TEST_CASE("hf-run: --json stays UTF-8 when tokens are halves of characters") {
 }
 
 TEST_CASE(
-    "hf-run: the same seed gives the same text, whatever the number of threads and the locale") {
+    "hf-run: the same seed gives the same text for all threads, instruction levels and locales") {
     const auto tell = [&](const char* seed, const char* threads, const char* locale) {
         return hf_run({"-m", demo_model_path(), "Tell me a short story.", "--seed", seed,
                        "--threads", threads},
@@ -156,6 +156,12 @@ TEST_CASE(
             .out;
     };
     const std::string first = tell("7", "1", "C");
+    std::string scalar = hf_run({"-m", demo_model_path(), "Tell me a short story.", "--seed", "7",
+                                 "--isa", "scalar", "--max-tokens", "24"})
+                             .out;
+    scalar.pop_back();  // the newline
+    CHECK(scalar.size() > 50);
+    CHECK(first.starts_with(scalar));
     CHECK(first == tell("7", "2", "de_DE.UTF-8"));
     CHECK(first != tell("8", "1", "C"));
 }

@@ -2,6 +2,7 @@
 #include "libcore/base/printable.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "libcore/base/error.h"
 #include "libcore/file/message.h"
@@ -25,14 +26,15 @@ TEST_CASE("printable: control characters and bytes that are no UTF-8 become one 
         const std::string exact(text);
         CHECK(printable(exact) == want);
         CHECK(std::string(Error(exact).what()) == want);
-        CHECK(shown(exact) == "'" + std::string(want) + "'");
+        CHECK(shown(exact) == fmt::format("'{}'", want));
     }
     for (int c = 0; c < 256; ++c)
         CHECK((printable(std::string(1, char(c))) == "?") == (c < 32 || c >= 127 || c == '?'));
 }
 
 TEST_CASE("shown: long texts are cut, whatever they are cut through") {
-    CHECK(shown(std::string(100, 'x')) == "'" + std::string(100, 'x') + "'");
-    CHECK(shown(std::string(101, 'x')) == "'" + std::string(100, 'x') + "...'");
-    CHECK(shown(std::string(99, 'x') + "\u00e9") == "'" + std::string(99, 'x') + "?...'");
+    const std::string most(100, 'x'), cut = most.substr(1) + "\u00e9";
+    CHECK(shown(most) == fmt::format("'{}'", most));
+    CHECK(shown(most + "x") == fmt::format("'{}...'", most));
+    CHECK(shown(cut) == fmt::format("'{}?...'", most.substr(1)));
 }

@@ -144,6 +144,24 @@ TEST_CASE("model defaults: a person's sampling value beats the model's, and that
     CHECK(sampling_options({}, {}, 0).temperature == 1);
 }
 
+TEST_CASE("model defaults: the cards' advice goes by the chat template and by thinking") {
+    for (const ChatTemplate& t : chat_templates()) {
+        const SamplingConfig by_default = card_sampling(t.name, {});
+        if (t.thinking)  // as the template thinks, so does the advice
+            CHECK(by_default == card_sampling(t.name, t.thinking));
+        CHECK((by_default == SamplingConfig{}) ==
+              (card_sampling(t.name, true) == SamplingConfig{}));
+    }
+    CHECK(card_sampling("qwen3.5", {}).temperature == 1.0f);
+    CHECK(card_sampling("qwen3.5", {}).presence_penalty == 1.5f);
+    CHECK(card_sampling("qwen3.5", false).top_p == 0.8f);
+    CHECK(card_sampling("qwen3.5-small", {}) == card_sampling("qwen3.5", false));
+    CHECK(card_sampling("qwen3", {}).temperature == 0.6f);
+    CHECK(card_sampling("llama3", true).top_p == 0.9f);
+    CHECK(card_sampling("", {}) == SamplingConfig{});
+    CHECK(card_sampling("chatml", {}) == SamplingConfig{});
+}
+
 TEST_CASE("model defaults: a model that does not sample is greedy") {
     const ModelFile file = model_with("{}", R"({"temperature": 0.6, "do_sample": false})");
     CHECK(read_model_defaults(file, nullptr).sampling.temperature == 0.0f);
