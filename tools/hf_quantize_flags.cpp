@@ -66,7 +66,7 @@ std::optional<int> parse_quantize_flags(int argc, const char* const* argv, Quant
         ->type_name("SIZE");
     app.add_flag("--force", flags.may_replace, "Replace OUT if it exists");
     app.add_flag("--json", flags.is_json, "Print the report as one JSON object");
-    add_common_flags(app, flags.common, {"run.model", "run.seed", "cpu.threads", "cpu.isa"});
+    add_common_flags(app, flags.common, {"run.model", "run.seed", "cpu."});
     if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     check(flags);
     if (flags.arguments.size() == 2) take_model(flags.common, flags.arguments[0]);
