@@ -63,7 +63,7 @@ std::string table_of(cpu::Activations activations) {
     }
     table += "  |\n" + rule + "---|\n";
     for (const Codec& codec : codecs()) {
-        if (activations != cpu::Activations::f32 && codec.cpu.f32_only)
+        if (activations != cpu::Activations::f32 && !codec.cpu.prepare.has_integers())
             f32_only += fmt::format("{}`{}`", f32_only.empty() ? "" : ", ", codec.name);
         else
             table += row_of(codec, activations);

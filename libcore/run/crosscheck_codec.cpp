@@ -106,6 +106,9 @@ class CodecChecks {
             if (own.activations == cpu::Activations::f32) with(own, "decode", &CodecChecks::decode);
         for (const OwnDot& own : dots_) with(own, "dot", &CodecChecks::dot);
         for (const OwnDot& own : dots_)
+            if (own.activations != cpu::Activations::f32)
+                with(own, "integers", &CodecChecks::integers);
+        for (const OwnDot& own : dots_)
             if (codec_.takes_awq) with(own, "awq", &CodecChecks::awq);
         for (const OwnDot& own : dots_) with(own, "twins", &CodecChecks::twins);
         for (const OwnDot& own : dots_) with(own, "threads", &CodecChecks::threads);
@@ -126,7 +129,7 @@ class CodecChecks {
     void report_missing() {
         for (const auto a :
              {cpu::Activations::f32, cpu::Activations::i16, cpu::Activations::int8}) {
-            const bool is_wanted = a == cpu::Activations::f32 || !codec_.cpu.f32_only;
+            const bool is_wanted = a == cpu::Activations::f32 || codec_.cpu.prepare.has_integers();
             if (is_wanted && !pick_dot(codec_.cpu, cpu::Level::scalar, a))
                 on_record_(skipped_check("dot", std::string(codec_.name),
                                          fmt::format("scalar/{}", name(a)),
@@ -164,23 +167,39 @@ class CodecChecks {
         }
     }
 
-    void against_oracle(const OwnDot& own, bool has_awq, Comparison& comparison) {
+    using Change = DotInput (*)(const cpu::Prepare&, cpu::Activations, DotInput);
+
+    /// change  what the reference is to know of the activations' preparation, or null
+    void against_oracle(const OwnDot& own, bool has_awq, Change change, Comparison& comparison) {
+        const cpu::Prepare& how = codec_.cpu.prepare;
         for (const auto& w : weights_) {
-            const std::vector<DotInput> scaled =
-                has_awq ? draw_inputs(codec_, w->shape.cols, true) : std::vector<DotInput>();
-            const std::vector<DotInput>& in = has_awq ? scaled : w->inputs;
+            std::vector<DotInput> in =
+                has_awq ? draw_inputs(codec_, w->shape.cols, true) : w->inputs;
             const PreparedColumns x(codec_, own, in);
             const std::vector<float> y = product(*w, w->view.rows, own, x, 0, kColumns);
-            for (size_t t = 0; t < kColumns; ++t)
+            for (size_t t = 0; t < kColumns; ++t) {
+                if (change) in[t] = change(how, own.activations, std::move(in[t]));
                 for (size_t r = 0; r < w->view.rows; ++r) {
-                    const DotReference expected = f32_reference(w->row(r), in[t]);
+                    const DotReference expected =
+                        dot_reference(how, own.activations, w->row(r), in[t]);
                     comparison.add(y[t * w->view.rows + r], expected.value, expected.allowed,
                                    expected.magnitude, w->at(r, kKinds[t].name));
                 }
+            }
         }
     }
-    void dot(const OwnDot& own, Comparison& comparison) { against_oracle(own, false, comparison); }
-    void awq(const OwnDot& own, Comparison& comparison) { against_oracle(own, true, comparison); }
+    static Change rounding(const OwnDot& own) {
+        return own.activations == cpu::Activations::f32 ? nullptr : for_integers;
+    }
+    void dot(const OwnDot& own, Comparison& comparison) {
+        against_oracle(own, false, rounding(own), comparison);
+    }
+    void awq(const OwnDot& own, Comparison& comparison) {
+        against_oracle(own, true, rounding(own), comparison);
+    }
+    void integers(const OwnDot& own, Comparison& comparison) {
+        against_oracle(own, false, as_integers, comparison);
+    }
 
     /// The scalar dot of the same activations.
     const OwnDot& scalar_of(const OwnDot& own) const {

@@ -18,12 +18,13 @@ struct CpuCheckOptions {
 /// decode   float32 dots with unit vectors give the weights of decode_row
 /// dot      dots, after the rotation of the format, against float64
 /// awq      the same with activations that were divided by AWQ scales, where the format takes them
+/// integers dots of i16 and int8 against float64 of the integers that activations become
 /// twins    the bits of the scalar dot, for one column and for several
 /// threads  the bits of one call, however many threads share the rows
 ///
 /// One record for each check and function of the format's table. A function of a level that this
-/// CPU lacks is skipped; so are all integer checks of a format that has no integer dots although
-/// it should.
+/// CPU lacks is skipped; so is a way of preparing activations that the format wants and has no
+/// function for.
 void crosscheck_codec(const Codec& codec, const CpuCheckOptions& options,
                       const OnRecord& on_record);
 

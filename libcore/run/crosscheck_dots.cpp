@@ -1,11 +1,12 @@
 #include "libcore/run/crosscheck_dots.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "cpuexec/activations.h"
 #include "cpuexec/isa.h"
-#include "libcore/base/error.h"
 
 namespace hf {
 
@@ -34,12 +35,21 @@ std::string why_skipped(cpu::Level level, const CpuCheckOptions& options) {
     return "";
 }
 
-PreparedColumns::PreparedColumns(const Codec&, const OwnDot& own, std::span<const DotInput> inputs)
-    : stride_(inputs[0].x.size() + 5) {
-    HF_ASSERT(own.activations == cpu::Activations::f32);
-    data_.assign((inputs.size() - 1) * stride_ + inputs[0].x.size(), NAN);
-    for (size_t t = 0; t < inputs.size(); ++t)
-        std::ranges::copy(inputs[t].x, data_.begin() + ptrdiff_t(t * stride_));
+PreparedColumns::PreparedColumns(const Codec& codec, const OwnDot& own,
+                                 std::span<const DotInput> inputs) {
+    const cpu::Prepare& how = codec.cpu.prepare;
+    const size_t cols = inputs[0].x.size();
+    const bool is_f32 = own.activations == cpu::Activations::f32;
+    const size_t floats = is_f32 ? cols : cpu::prepared_floats(how, own.activations, cols);
+    stride_ = floats + 5;
+    data_.assign((inputs.size() - 1) * stride_ + floats, NAN);
+    for (size_t t = 0; t < inputs.size(); ++t) {
+        float* out = data_.data() + t * stride_;
+        if (is_f32)
+            std::ranges::copy(inputs[t].x, out);
+        else
+            cpu::prepare(own.level, how, own.activations, inputs[t].x.data(), cols, out);
+    }
 }
 
 }  // namespace hf

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "cpuexec/fwht.h"
 
@@ -20,6 +21,23 @@ std::vector<double> signs(uint32_t state, size_t block) {
         sign = (state & 0x10000) != 0 ? 1 : -1;
     }
     return s;
+}
+
+double largest_code(cpu::Activations activations) {
+    return activations == cpu::Activations::i16 ? 32639 : 127;
+}
+
+/// Calls f(begin, end, step) for each group of activations.
+template <class F>
+void for_groups(const cpu::Prepare& prepare, double largest, const DotInput& input, F&& f) {
+    const size_t cols = input.x.size();
+    for (size_t begin = 0; begin < cols; begin += prepare.group) {
+        const size_t end = std::min<size_t>(begin + prepare.group, cols);
+        float amax = 0;
+        for (size_t i = begin; i < end; ++i) amax = std::max(amax, std::fabs(input.x[i]));
+        const float step = amax / float(largest);
+        f(begin, end, step < std::numeric_limits<float>::min() ? 0 : step);
+    }
 }
 
 }  // namespace
@@ -75,18 +93,54 @@ DotInput dot_input(const Codec& codec, cpu::Level level, std::span<const float> 
     return input;
 }
 
-DotReference f32_reference(std::span<const float> w, const DotInput& input) {
+DotInput for_integers(const cpu::Prepare& prepare, cpu::Activations activations, DotInput input) {
+    const double largest = largest_code(activations);
+    for_groups(prepare, largest, input, [&](size_t begin, size_t end, float step) {
+        // x / d is rounded before it is rounded to an integer
+        const double half = (0.5 + largest * 4 * kEpsilon) * double(step);
+        for (size_t i = begin; i < end; ++i)
+            input.error[i] += step > 0 ? half : std::fabs(double(input.x[i]));
+    });
+    return input;
+}
+
+DotInput as_integers(const cpu::Prepare& prepare, cpu::Activations activations, DotInput input) {
+    const double largest = largest_code(activations);
+    for_groups(prepare, largest, input, [&](size_t begin, size_t end, float step) {
+        for (size_t i = begin; i < end; ++i) {
+            const float code = step > 0 ? std::nearbyint(input.x[i] / step) : 0;
+            input.exact[i] = std::clamp(double(code), -largest, largest) * double(step);
+            input.error[i] = 0;
+        }
+    });
+    return input;
+}
+
+DotReference dot_reference(const cpu::Prepare& prepare, cpu::Activations activations,
+                           std::span<const float> w, const DotInput& input) {
+    const bool is_f32 = activations == cpu::Activations::f32;
     DotReference r;
-    double from_input = 0;
-    for (size_t i = 0; i < w.size(); ++i) {
-        const double product = double(w[i]) * input.exact[i];
-        r.value += product;
-        r.magnitude += std::fabs(product);
-        from_input += std::fabs(double(w[i])) * input.error[i];
+    double from_input = 0, parts = 0;  // of weights: codes and zeros apart
+    const size_t group = is_f32 ? w.size() : prepare.group;
+    for (size_t begin = 0; begin < w.size(); begin += group) {
+        double largest = 0, sum = 0;
+        for (size_t i = begin; i < std::min(begin + group, w.size()); ++i) {
+            const double weight = w[i], product = weight * input.exact[i];
+            r.value += product;
+            r.magnitude += std::fabs(product);
+            from_input += std::fabs(weight) * input.error[i];
+            largest = std::max(largest, std::fabs(weight));
+            sum += std::fabs(input.exact[i]);
+        }
+        parts += 3 * largest * sum;
     }
-    const double roundings = std::ceil(double(w.size()) / 8) + 3;
-    r.allowed = roundings * kEpsilon * (r.magnitude + from_input) + from_input +
-                double(w.size() + 8) * kSubnormal;
+    const double cols = double(w.size());
+    const double f32_roundings =
+        (std::ceil(cols / 8) + 3) * kEpsilon * (r.magnitude + from_input) + (cols + 8) * kSubnormal;
+    if (is_f32)
+        r.allowed = from_input + f32_roundings;
+    else
+        r.allowed = from_input + (2 * std::ceil(cols / prepare.term / 4) + 6) * kEpsilon * parts;
     return r;
 }
 

@@ -29,6 +29,14 @@ struct DotInput {
 DotInput dot_input(const Codec& codec, cpu::Level level, std::span<const float> raw,
                    std::span<const float> awq_scale = {});
 
+/// The same input for a dot of integers (cpuexec/activations.h): x is off by up to half a step of
+/// its group more.
+DotInput for_integers(const cpu::Prepare& prepare, cpu::Activations activations, DotInput input);
+
+/// The integers themselves, times their steps, as what is exact. So a dot's own roundings can be
+/// told from those of its activations.
+DotInput as_integers(const cpu::Prepare& prepare, cpu::Activations activations, DotInput input);
+
 /// A sum of products, and the distance from it that is explained.
 struct DotReference {
     double value = 0;      // sum of w[i] * exact[i]
@@ -36,8 +44,13 @@ struct DotReference {
     double allowed = 0;
 };
 
-/// For a dot of float32 activations: sum |w| * error of the input, and one rounding for each of the
-/// cols / 8 additions to a lane and the three of the fold, of the magnitude each.
-DotReference f32_reference(std::span<const float> w, const DotInput& input);
+/// Allows sum |w| * error of the input, and the roundings of the order of sums (codec_ops.h):
+///
+/// f32       cols / 8 additions to a lane and three of the fold, each of the magnitude
+/// i16, int8 two to a lane for each four terms, three of the fold, three of scales and sums; each
+///           of what code and zero of a weight may be before they meet, three times the largest
+///           weight of a group
+DotReference dot_reference(const cpu::Prepare& prepare, cpu::Activations activations,
+                           std::span<const float> w, const DotInput& input);
 
 }  // namespace hf

@@ -35,7 +35,7 @@ TEST_CASE("the coverage page has a row for each format and way, and owns what th
         for (size_t at = 0; (at = line.find(" own ", at)) != std::string::npos; ++at) ++own;
     }
     for (const Codec& codec : codecs()) {
-        wanted_rows += codec.cpu.f32_only ? 1 : cpu::kActivations;
+        wanted_rows += codec.cpu.prepare.has_integers() ? cpu::kActivations : 1;
         for (const auto& level : codec.cpu.dot)
             for (cpu::Dot dot : level) wanted_own += dot != nullptr;
     }

@@ -112,11 +112,13 @@ TEST_CASE("the exact rotation is that of the golden activations") {
 
 TEST_CASE("a reference is the sum in double precision, and allows what its terms explain") {
     const std::vector<float> w = {1, -2, 3}, x = {0.5f, 0.25f, -4};
-    const DotReference r = f32_reference(w, {x, {0.5, 0.25, -4}, {0, 0, 0}});
+    const DotReference r =
+        dot_reference({}, cpu::Activations::f32, w, {x, {0.5, 0.25, -4}, {0, 0, 0}});
     CHECK(r.value == -12);
     CHECK(r.magnitude == 13);
     CHECK(r.allowed == doctest::Approx(4 * 0x1p-24 * 13));  // one lane, three folds
-    const DotReference with_error = f32_reference(w, {x, {0.5, 0.25, -4}, {0, 0.5, 0}});
+    const DotReference with_error =
+        dot_reference({}, cpu::Activations::f32, w, {x, {0.5, 0.25, -4}, {0, 0.5, 0}});
     CHECK(with_error.allowed == doctest::Approx(1 + 4 * 0x1p-24 * 14));
 }
 
@@ -233,7 +235,7 @@ TEST_CASE("a format that is rotated and scaled is checked with both") {
     // A dot of activations that are half of what they should be
     halved.cpu.dot[kScalar][kF32] = [](const cpu::WeightView& W, size_t r0, size_t r1,
                                        const cpu::Columns& X, float* y, size_t s) {
-        std::vector<float> half(X.f32, X.f32 + (X.count - 1) * X.stride + W.cols);
+        std::vector<float> half(X.data, X.data + (X.count - 1) * X.stride + W.cols);
         for (float& x : half) x *= 0.5f;
         codec_by_name("mq4g256")->cpu.dot[kScalar][kF32](W, r0, r1,
                                                          {half.data(), X.stride, X.count}, y, s);
@@ -255,7 +257,7 @@ TEST_CASE("what cannot be checked is said with its reason, and is no pass") {
     const std::vector<CheckRecord> records = checked(none);
     CHECK(records.size() == 3);  // f32, i16, int8
     CHECK(std::ranges::all_of(records, &CheckRecord::skipped));
-    none.cpu.f32_only = true;
+    none.cpu.prepare = {};
     CHECK(checked(none).size() == 1);
 }
 
