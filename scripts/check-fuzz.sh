@@ -1,11 +1,11 @@
 #!/bin/sh
-# The readers of files under libFuzzer and the sanitizers, for a minute each.
+# The readers of files under libFuzzer and the sanitizers, for a while each.
 #   sh scripts/check-fuzz.sh [SECONDS]
 # An input that breaks a reader stays in build/fuzz; add it to tests/fuzz/corpus with the fix.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-seconds=${1:-60}
+seconds=${1:-20}
 
 sh scripts/install-packages.sh clang-19
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
