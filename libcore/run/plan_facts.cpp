@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "libcore/base/refusal.h"
 #include "libcore/exec/session_need.h"
 #include "libcore/ops/ops_table.h"
 #include "libcore/run/load_placed.h"
@@ -205,9 +208,8 @@ PlanFacts plan_facts(std::shared_ptr<const ModelFile> file, const Device& device
     std::string refusal;
     try {
         place_planned(plan, {device.info(), device.memory(), read_host_ram()}, config, session);
-    } catch (const Error& error) {
-        if (error.fault() != Fault::refused) throw;
-        refusal = error.what();
+    } catch (const Refusal& found) {
+        refusal = fmt::format("{}; {}", found.what(), found.hint());
     }
     PlanFacts facts = describe_plan(std::move(plan), device, session);
     facts.refusal = std::move(refusal);
