@@ -139,9 +139,9 @@ TEST_CASE("plan facts: a token reads and copies what was foreseen") {
                 session.forward({&id, 1}, {&row, 1});
                 const PassFacts& pass = facts.pass(TokenClass::one);
                 CHECK(pass.reads.all() == session.bytes_moved());
-                CHECK(pass.crossings == session.crossings().crossings);
-                CHECK(pass.bytes_up == session.crossings().bytes_up);
-                CHECK(pass.bytes_down == session.crossings().bytes_down);
+                CHECK(pass.crossings == session.counts().crossings);
+                CHECK(pass.bytes_up == session.counts().bytes_up);
+                CHECK(pass.bytes_down == session.counts().bytes_down);
                 uint64_t copied = facts.of_model.bytes_copied;
                 for (const LayerFacts& l : facts.layers) copied += l.bytes_copied;
                 CHECK(copied == pass.bytes_up + pass.bytes_down);
