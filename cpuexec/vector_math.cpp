@@ -98,7 +98,7 @@ HF_INLINE void rmsnorm(const float* x, const float* w, float eps, size_t n, floa
 
 /// A function of the above as AVX2 code.
 template <auto function, class... Args>
-HF_AVX2 void wide(Args... args) {
+HF_AVX2 void wide_avx2(Args... args) {
     function(args...);
 }
 
@@ -201,7 +201,7 @@ HF_AVX2_INLINE void add_tile(const WeightedRows& s, size_t r0, size_t j0, size_t
 
 /// All columns of R rows. Eight accumulators hide the latency of fma.
 template <size_t R>
-HF_AVX2 void add_rows(const WeightedRows& s, size_t r0, size_t j0, size_t j1) {
+HF_AVX2 void add_rows_avx2(const WeightedRows& s, size_t r0, size_t j0, size_t j1) {
     constexpr size_t V = R <= 2 ? 4 : 2;
     size_t c = 0;
     for (; c + 8 * V <= s.cols; c += 8 * V) add_tile<R, V>(s, r0, j0, j1, c);
@@ -218,10 +218,10 @@ HF_AVX2 void add_weighted_avx2(const WeightedRows& s) {
     for (size_t j = 0; j < s.terms; j += kTerms) {
         const size_t end = std::min(j + kTerms, s.terms);
         size_t r = 0;
-        for (; r + 4 <= s.rows; r += 4) add_rows<4>(s, r, j, end);
-        if (s.rows - r == 3) add_rows<3>(s, r, j, end);
-        if (s.rows - r == 2) add_rows<2>(s, r, j, end);
-        if (s.rows - r == 1) add_rows<1>(s, r, j, end);
+        for (; r + 4 <= s.rows; r += 4) add_rows_avx2<4>(s, r, j, end);
+        if (s.rows - r == 3) add_rows_avx2<3>(s, r, j, end);
+        if (s.rows - r == 2) add_rows_avx2<2>(s, r, j, end);
+        if (s.rows - r == 1) add_rows_avx2<1>(s, r, j, end);
     }
 }
 
@@ -239,13 +239,13 @@ constexpr VectorMath kPlain = {.dot = dot_plain,
 constexpr VectorMath kAvx2 = {.dot = dot_avx2,
                               .sum = sum_avx2,
                               .largest = largest_avx2,
-                              .add = wide<add>,
-                              .scale = wide<scale>,
-                              .mul_silu = wide<mul_silu>,
-                              .mul_sigmoid = wide<mul_sigmoid>,
-                              .exp_shifted = wide<exp_shifted>,
-                              .rmsnorm = wide<rmsnorm<dot_avx2>>,
-                              .conv_silu = wide<conv_silu>,
+                              .add = wide_avx2<add>,
+                              .scale = wide_avx2<scale>,
+                              .mul_silu = wide_avx2<mul_silu>,
+                              .mul_sigmoid = wide_avx2<mul_sigmoid>,
+                              .exp_shifted = wide_avx2<exp_shifted>,
+                              .rmsnorm = wide_avx2<rmsnorm<dot_avx2>>,
+                              .conv_silu = wide_avx2<conv_silu>,
                               .add_weighted = add_weighted_avx2};
 
 }  // namespace
