@@ -151,9 +151,9 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
         .kv_cache = config.memory.kv_cache,
         .max_seq = context_size(config.memory.max_seq, model.config.max_positions),
         .chat_template = std::string(r.chat_template ? r.chat_template->name : ""),
-        .answer_begins = r.chat_template ? answer_beginning(*r.tokenizer, *r.chat_template,
-                                                            config.run.thinking)
-                                         : "",
+        .answer_begins = r.chat_template
+                             ? answer_beginning(*r.tokenizer, *r.chat_template, config.run.thinking)
+                             : "",
         .sampling = sampling_options(config.sampling, recommended(r, config.run),
                                      config.run.seed.value_or(std::random_device()())),
         .prompt_tokens = uint32_t(r.prompt.size()),
