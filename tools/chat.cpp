@@ -279,10 +279,11 @@ bool Chat::read_message(std::string& message) {
     for (bool was_interrupted = false;;) {
         const Line line = editor_.read(lines.is_empty() ? "> " : ". ");
         if (line.end == LineEnd::interrupted) {
-            if (was_interrupted && line.text.empty()) return false;
-            was_interrupted = true;
+            const bool drops_text = !line.text.empty() || !lines.is_empty();
+            if (was_interrupted && !drops_text) return false;
+            was_interrupted = !drops_text;
             lines = {};
-            screen_.note("(Ctrl-C again leaves)");
+            if (!drops_text) screen_.note("(Ctrl-C again leaves)");
             continue;
         }
         is_gone_ |= line.end == LineEnd::ended;

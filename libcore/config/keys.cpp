@@ -186,7 +186,7 @@ std::span<const Key> config_keys() {
      "Tokens a conversation may have; auto: the smaller of the model's maximum and 8192"},
     {"memory.gpu_layer_budget", "HIPFIRE_GPU_LAYER_BUDGET", "--gpu-layers,--budget", "unset",
      layer_budget(),
-     "Layers that stay on the device, from the end; unset: all if they fit; auto, -1: as many as fit"},
+     "Layers that stay on the device, from the end; unset, auto or -1: as many as fit"},
     {"memory.offload_exec", "HIPFIRE_OFFLOAD_EXEC", "--exec", "pcie",
      word(memory, &MemoryConfig::offload_exec, {{"pcie", std::string("pcie")},
           {"cpu", "cpu"}, {"split", "split"}, {"passback", "split"}}),

@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 bool is_model(const std::string& argument, std::span<const KnownModel> models) {
     const auto is_named = [&](const KnownModel& model) { return model.name == argument; };
     std::error_code unreachable;  // counts as absent, as does a prompt that is too long for a path
-    return std::any_of(models.begin(), models.end(), is_named) || fs::exists(argument, unreachable);
+    return argument == "bundled" || std::any_of(models.begin(), models.end(), is_named) ||
+           fs::exists(argument, unreachable);
 }
 
 std::string bundled_model(const std::string& program_folder) {

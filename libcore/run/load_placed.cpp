@@ -63,6 +63,17 @@ void say_who_multiplies(const Model& model, const Log& log) {
     if (model.budget.exec == Exec::device) return;
     log.info(model.layout.spilled() > 0 ? coverage_line(coverage(model))
                                         : "cpu exec: nothing is spilled, so nothing changes");
+    if (model.budget.exec != Exec::split || model.layout.spilled() == 0) return;
+    uint32_t split = 0, whole = 0;
+    for (const PlannedWeight& w : model.weights) {
+        split += w.weight->exec == Exec::split;
+        whole += w.weight->exec == Exec::cpu;
+    }
+    if (split == 0)
+        log.info(
+            fmt::format("split: all {} spilled matrices are small (below {} bytes), so the CPU "
+                        "multiplies them whole",
+                        whole, model.budget.split_least_bytes));
 }
 
 }  // namespace

@@ -108,7 +108,6 @@ TEST_CASE("chat: every way to leave restores the terminal and has its exit code"
         {"Ctrl-D", [](Chat& c) { c->type(kCtrlD); }, 0},
         {"Ctrl-C and again",
          [](Chat& c) {
-             c->type("typed");
              c->type(kCtrlC);
              CHECK(c->wait_for("Ctrl-C again leaves"));
              REQUIRE(c.is_ready());

@@ -97,6 +97,8 @@ tmux_here resize-window -t chat -x 50 -y 18
 keys 'ne' C-a 'one '
 wait_for_prompt '> one half a line'
 keys C-c
+wait_for_prompt '>'
+keys C-c
 wait_for 'Ctrl-C again leaves'
 wait_for_prompt '>'
 tmux_here resize-window -t chat -x 80 -y 24

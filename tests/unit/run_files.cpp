@@ -86,6 +86,7 @@ TEST_CASE("find model: a known name or an existing path is a model, anything els
     const KnownModel known{"small", "/nowhere", "test", {}};
     CHECK(is_model("small", {&known, 1}));
     CHECK(is_model(folder.path, {}));
+    CHECK(is_model("bundled", {}));
     CHECK_FALSE(is_model("small", {}));
     CHECK_FALSE(is_model("Tell me a story.", {&known, 1}));
     CHECK_FALSE(is_model("", {}));
