@@ -8,6 +8,7 @@
 #include "libcore/run/hash.h"
 #include "tools/device_facts.h"
 #include "tools/profile_output.h"
+#include "tools/terminal.h"
 
 namespace hf {
 namespace {
@@ -69,7 +70,7 @@ void AnswerWriter::start(const RunFacts& f) {
 
 void AnswerWriter::token(const GeneratedToken& token) {
     if (form_ == AnswerForm::text) {
-        output_.write(token.text);
+        output_.write(is_shown_ ? terminal_text(token.text) : std::string(token.text));
         if (!token.text.empty()) ends_in_newline_ = token.text.back() == '\n';
     } else if (form_ == AnswerForm::ids) {
         output_.write(fmt::format("{}\n", token.id));

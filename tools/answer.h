@@ -1,6 +1,8 @@
 // Answer: how hf-run shows a generation, to people and to programs.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,7 +50,8 @@ class AnswerWriter {
     Output& output_;
     AnswerForm form_;
     bool ids_in_json_;
-    bool ends_in_newline_ = true;  // nothing was written yet
+    bool ends_in_newline_ = true;                 // nothing was written yet
+    bool is_shown_ = is_terminal(STDOUT_FILENO);  // then control characters are not for it
 };
 
 /// One line for people: tokens and speed of both phases, bytes, device, seed, why it ended.

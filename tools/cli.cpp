@@ -227,7 +227,7 @@ bool has_colours(const Environment& environment, int descriptor) {
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment) {
     const auto sink = [name, colours = has_colours(environment)](LogLevel level,
                                                                  std::string_view line) {
-        write_error(styled(name, level, line, colours));
+        write_error(styled(name, level, printable(line), colours));
     };
     return {sink, flags.is_quiet     ? LogLevel::warn
                   : flags.is_verbose ? LogLevel::trace

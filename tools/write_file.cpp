@@ -44,11 +44,13 @@ std::string target_of(const std::string& path) {
 void write_file(const std::string& path, std::string_view text, mode_t mode) {
     const std::string target = target_of(path), part = fmt::format("{}.{}.part", target, getpid());
     struct stat old;
-    if (lstat(target.c_str(), &old) == 0 && !S_ISREG(old.st_mode))
+    const bool is_there = lstat(target.c_str(), &old) == 0;
+    if (is_there && !S_ISREG(old.st_mode))
         throw Error(fmt::format("{}: exists and is not a regular file; give another name", path));
     const int descriptor = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (descriptor < 0) fail(part, "cannot be created", errno);
-    int fault = write_all(descriptor, text);
+    if (descriptor < 0) fail(path, "cannot be created", errno);
+    int fault = is_there && fchmod(descriptor, old.st_mode & mode) != 0 ? errno : 0;
+    if (fault == 0) fault = write_all(descriptor, text);
     if (close(descriptor) != 0 && fault == 0) fault = errno;
     if (fault == 0 && rename(part.c_str(), target.c_str()) != 0) fault = errno;
     if (fault == 0) return;

@@ -256,6 +256,9 @@ TEST_CASE("write file: the whole file or nothing, and what stood there is replac
     CHECK(read_file(path) == "one");
     fs::create_symlink(path, link);
     write_file(link, "two", 0600);
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+    write_file(path, "two", 0666);  // one that others may not read stays so
+    CHECK((fs::status(path).permissions() & fs::perms::others_read) == fs::perms::none);
     CHECK(fs::is_symlink(link));
     CHECK(read_file(path) == "two");
     CHECK(folder.files() == 2);
