@@ -24,7 +24,7 @@ std::optional<double> cpu_quota(const SystemPaths& paths);
 std::optional<double> parse_cpu_max(const std::string& text);
 
 /// A quota of 1.5 gives one thread: two would be stopped for a quarter of every period, each
-/// holding up the other at the next barrier. At least one.
+/// while the other may wait for the part that it holds. At least one.
 unsigned limit_threads(unsigned cores, std::optional<double> quota);
 
 }  // namespace hf::cpu

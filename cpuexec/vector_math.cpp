@@ -11,9 +11,6 @@
 
 #include "cpuexec/simd.h"
 
-/// Compiled as part of its callers, for the instructions of those.
-#define HF_INLINE __attribute__((always_inline)) inline
-
 /// The next loop touches different elements each time round, whether or not pointers are the same.
 #ifdef __clang__
 #define HF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

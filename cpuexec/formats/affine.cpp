@@ -3,6 +3,7 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/bit_stream.h"
 #include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/f16_scales.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/int_ops.h"
 
@@ -77,19 +78,6 @@ struct Affine : AffineBlocks<width, AffineBlock<width, group>, group> {
     HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
                                         avx512::Floats& zero) {
         avx512::load_f32_pairs<Affine>(w, scale, zero);
-    }
-};
-
-/// Pairs of f16, at F::pair_at(term).
-template <class F>
-struct F16Pairs {
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats& zero) {
-        avx2::load_f16_pairs<F>(w, scale, zero);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats& zero) {
-        avx512::load_f16_pairs<F>(w, scale, zero);
     }
 };
 

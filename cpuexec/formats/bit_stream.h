@@ -1,4 +1,5 @@
-// Codes of a bit stream as bytes: of 1 and 2 bits out of bytes, of 3, 5 and 6 bits across them.
+// Codes of a bit stream as bytes: of 1 and 2 bits out of bytes, of 3, 5 and 6 bits across them; and
+// bits that are kept apart from the codes that they belong to.
 #pragma once
 
 #include "cpuexec/formats/avx2.h"
@@ -6,14 +7,25 @@
 
 namespace hf::cpu {
 
+/// codes + value where the bit of `bits` is set; the codes do not have that bit.
+HF_AVX2_INLINE __m256i add_bits(__m256i codes, __m256i bits, __m256i bit, int value) {
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
+    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(char(value))));
+}
+HF_AVX512_INLINE __m512i add_bits(__m512i codes, __m512i bits, __m512i bit, int value) {
+    return _mm512_mask_add_epi8(codes, _mm512_test_epi8_mask(bits, bit), codes,
+                                _mm512_set1_epi8(char(value)));
+}
+
+/// Bit j of byte j of eight.
+constexpr int64_t kBitsOfBytes = int64_t(0x8040201008040201);
+
 /// Bits as bytes of 0 or 2.
 HF_AVX2_INLINE __m256i one_bit_32(const std::byte* from) {
     const __m256i picks =
         _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-    const __m256i bits = _mm256_set1_epi64x(int64_t(0x8040201008040201));
     const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(load<int32_t>(from)), picks);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bits), bits),
-                            _mm256_set1_epi8(2));
+    return add_bits(_mm256_setzero_si256(), bytes, _mm256_set1_epi64x(kBitsOfBytes), 2);
 }
 HF_AVX512_INLINE __m512i one_bit_64(const std::byte* from) {
     return _mm512_maskz_set1_epi8(load<uint64_t>(from), 2);

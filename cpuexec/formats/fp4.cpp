@@ -69,7 +69,7 @@ HF_AVX512_INLINE __m512 half_ue8m0(__m512i words) {
     return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0.5f));
 }
 
-struct Mxfp4 {
+struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledGguf> {
     using Block = Mxfp4Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = doubled(32, 2, 16);
@@ -78,18 +78,6 @@ struct Mxfp4 {
         P::lookup_halves(b.nibbles, 32, kE2M1Gguf, ue8m0_to_f32(b.scale), out);
     }
     static constexpr int code_max = 24;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-        codes[0] = look_up_bytes(kDoubledGguf, codes[0]);
-        codes[1] = look_up_bytes(kDoubledGguf, codes[1]);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-        codes[0] = look_up_bytes(kDoubledGguf, codes[0]);
-        codes[1] = look_up_bytes(kDoubledGguf, codes[1]);
-    }
     HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
                                       avx2::Floats&) {
         constexpr size_t next = sizeof(Block);

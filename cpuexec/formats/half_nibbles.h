@@ -22,6 +22,19 @@ HF_AVX512_INLINE void unpack_halves(avx512::Isa, const std::byte* w, size_t, __m
     codes[1] = avx512::high_nibbles(bytes);
 }
 
+/// Codes that are nibbles in halves.
+template <class Block>
+struct HalfNibbles {
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+    }
+};
+
 /// times * level + more, of all levels.
 struct ByteLevels {
     alignas(16) int8_t bytes[16] = {};
@@ -38,5 +51,22 @@ HF_AVX512_INLINE __m512i look_up_bytes(const ByteLevels& levels, __m512i codes) 
     const __m128i table = _mm_load_si128(reinterpret_cast<const __m128i*>(levels.bytes));
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), codes);
 }
+
+/// Codes that are the levels of nibbles in halves.
+template <class Block, const ByteLevels& levels>
+struct HalfLevels {
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+        codes[0] = look_up_bytes(levels, codes[0]);
+        codes[1] = look_up_bytes(levels, codes[1]);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_halves<Block>(isa, w, h, codes);
+        codes[0] = look_up_bytes(levels, codes[0]);
+        codes[1] = look_up_bytes(levels, codes[1]);
+    }
+};
 
 }  // namespace hf::cpu

@@ -2,6 +2,7 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/codebooks.h"
+#include "cpuexec/formats/f16_scales.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/half_nibbles.h"
 #include "cpuexec/formats/int_ops.h"
@@ -16,7 +17,7 @@ constexpr Prepare kIq4 = {
 
 constexpr ByteLevels kIq4Bytes(kIq4Levels, /*times=*/1, /*more=*/0);
 
-struct Iq4Nl {
+struct Iq4Nl : HalfLevels<Q4_0Block, kIq4Bytes>, F16ScalesNear<Q4_0Block> {
     using Block = Q4_0Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = kIq4;
@@ -25,26 +26,6 @@ struct Iq4Nl {
         P::lookup_halves(b.nibbles, 32, kIq4Levels, f16_to_f32(b.d), out);
     }
     static constexpr int code_max = 0;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-        codes[0] = look_up_bytes(kIq4Bytes, codes[0]);
-        codes[1] = look_up_bytes(kIq4Bytes, codes[1]);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-        codes[0] = look_up_bytes(kIq4Bytes, codes[0]);
-        codes[1] = look_up_bytes(kIq4Bytes, codes[1]);
-    }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats&) {
-        scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats&) {
-        scale = avx512::load_f16_near<sizeof(Block)>(w);
-    }
 };
 
 struct Iq4Xs : RunScales<Iq4Xs> {

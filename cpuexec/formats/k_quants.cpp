@@ -1,6 +1,7 @@
 // q2_k .. q6_k: 256 weights; runs of 16 or 32 have a small integer scale (and minimum) of their
 // own, which d (and dmin) turn into floats. Run by run: w = (d * scale) * q - dmin * min.
 #include "cpuexec/blocks.h"
+#include "cpuexec/formats/bit_stream.h"
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/int_ops.h"
@@ -32,15 +33,6 @@ HF_AVX2_INLINE void packed_runs(Rows w, size_t v, Runs& runs) {
     runs.mins = rows_to_runs(mins);
 }
 
-/// codes + value where the bit of `bits` is set.
-HF_AVX2_INLINE __m256i add_bits(__m256i codes, __m256i bits, __m256i bit, int value) {
-    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
-    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(char(value))));
-}
-HF_AVX512_INLINE __m512i add_bits(__m512i codes, __m512i bits, __m512i bit, int value) {
-    return _mm512_mask_add_epi8(codes, _mm512_test_epi8_mask(bits, bit), codes,
-                                _mm512_set1_epi8(char(value)));
-}
 /// Bit number i in the first 32 bytes, the one above it in the others.
 HF_AVX512_INLINE __m512i bit_and_next(size_t i) {
     return _mm512_inserti64x4(_mm512_set1_epi8(char(1 << i)), _mm256_set1_epi8(char(2 << i)), 1);

@@ -1,6 +1,8 @@
 // q4_0, q4_1, q5_0, q5_1: 32 weights of 4 or 5 bits, nibbles in halves.
 #include "cpuexec/blocks.h"
+#include "cpuexec/formats/bit_stream.h"
 #include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/f16_scales.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/half_nibbles.h"
 #include "cpuexec/formats/int_ops.h"
@@ -20,20 +22,14 @@ HF_AVX2_INLINE __m128i high_picks() {
     const char at = char(offsetof(Block, high));
     return _mm_set_epi64x((at + 1) * 0x0101010101010101, at * 0x0101010101010101);
 }
-HF_AVX2_INLINE __m128i bits_of_bytes() {
-    return _mm_set1_epi64x(int64_t(0x8040201008040201));
-}
 
 HF_AVX2_INLINE __m256i add_high_bits(__m256i codes, __m256i blocks, __m128i picks) {
-    const __m256i bits = _mm256_broadcastsi128_si256(bits_of_bytes());
     const __m256i high = _mm256_shuffle_epi8(blocks, _mm256_broadcastsi128_si256(picks));
-    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(high, bits), bits);
-    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+    return add_bits(codes, high, _mm256_set1_epi64x(kBitsOfBytes), 16);
 }
 HF_AVX512_INLINE __m512i add_high_bits(__m512i codes, __m512i blocks, __m128i picks) {
     const __m512i high = _mm512_shuffle_epi8(blocks, _mm512_broadcast_i32x4(picks));
-    const __mmask64 set = _mm512_test_epi8_mask(high, _mm512_broadcast_i32x4(bits_of_bytes()));
-    return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
+    return add_bits(codes, high, _mm512_set1_epi64(kBitsOfBytes), 16);
 }
 
 /// The same with bit 4.
@@ -56,7 +52,19 @@ HF_AVX512_INLINE void unpack_five_bits(avx512::Isa isa, const std::byte* w, size
     codes[1] = add_high_bits(codes[1], blocks, _mm_add_epi8(picks, _mm_set1_epi8(2)));
 }
 
-struct Q4_0 {
+template <class Block>
+struct FiveBits {
+    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
+                                      __m256i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
+    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
+                                        size_t h, __m512i* codes) {
+        unpack_five_bits<Block>(isa, w, h, codes);
+    }
+};
+
+struct Q4_0 : HalfNibbles<Q4_0Block>, F16ScalesNear<Q4_0Block> {
     using Block = Q4_0Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/8, /*zeros=*/false);
@@ -67,39 +75,15 @@ struct Q4_0 {
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 8, d, kNone, out + 16 * h);
     }
     static constexpr int code_max = 15;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-    }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats&) {
-        scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats&) {
-        scale = avx512::load_f16_near<sizeof(Block)>(w);
-    }
 };
 
-/// Pairs of f16 at the beginning of blocks.
+/// Pairs at the beginning of blocks.
 template <class F>
-struct PairsOfBlocks {
+struct PairsOfBlocks : F16Pairs<F> {
     static constexpr size_t pair_at(size_t term) { return term * sizeof(typename F::Block); }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats& zero) {
-        avx2::load_f16_pairs<F>(w, scale, zero);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats& zero) {
-        avx512::load_f16_pairs<F>(w, scale, zero);
-    }
 };
 
-struct Q4_1 : PairsOfBlocks<Q4_1> {
+struct Q4_1 : HalfNibbles<Q4_1Block>, PairsOfBlocks<Q4_1> {
     using Block = Q4_1Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/0, /*zeros=*/true);
@@ -110,14 +94,6 @@ struct Q4_1 : PairsOfBlocks<Q4_1> {
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 0, d, m, out + 16 * h);
     }
     static constexpr int code_max = 15;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_halves<Block>(isa, w, h, codes);
-    }
 };
 
 /// Codes of 5 bits: nibbles in halves, and bit 4 of code i in bit i of `high`.
@@ -130,7 +106,7 @@ HF_INLINE void five_bits(const Block& b, uint8_t* codes) {
     }
 }
 
-struct Q5_0 {
+struct Q5_0 : FiveBits<Q5_0Block>, F16Scales<Q5_0Block> {
     using Block = Q5_0Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/16, /*zeros=*/false);
@@ -141,25 +117,9 @@ struct Q5_0 {
         P::affine_bytes({codes, 0, 31}, 32, 16, f16_to_f32(b.d), kNone, out);
     }
     static constexpr int code_max = 31;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_five_bits<Block>(isa, w, h, codes);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_five_bits<Block>(isa, w, h, codes);
-    }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats&) {
-        scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats&) {
-        scale = avx512::load_f16<sizeof(Block)>(w, 0);
-    }
 };
 
-struct Q5_1 : PairsOfBlocks<Q5_1> {
+struct Q5_1 : FiveBits<Q5_1Block>, PairsOfBlocks<Q5_1> {
     using Block = Q5_1Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = halves(/*offset=*/0, /*zeros=*/true);
@@ -170,14 +130,6 @@ struct Q5_1 : PairsOfBlocks<Q5_1> {
         P::affine_bytes({codes, 0, 31}, 32, 0, f16_to_f32(b.d), f16_to_f32(b.m), out);
     }
     static constexpr int code_max = 31;
-    HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t, size_t, size_t h,
-                                      __m256i* codes) {
-        unpack_five_bits<Block>(isa, w, h, codes);
-    }
-    HF_AVX512_INLINE static void unpack(avx512::Isa isa, const std::byte* w, size_t, size_t,
-                                        size_t h, __m512i* codes) {
-        unpack_five_bits<Block>(isa, w, h, codes);
-    }
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/float16.h"
 #include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/f16_scales.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/int_ops.h"
 #include "cpuexec/formats/steps.h"
@@ -28,7 +29,7 @@ struct Q8_0Decoder {
     }
 };
 
-struct Q8_0 {
+struct Q8_0 : F16Scales<Q8_0Block> {
     using Block = Q8_0Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = {
@@ -42,18 +43,10 @@ struct Q8_0 {
                                       __m256i* codes) {
         codes[0] = avx2::load_bytes(w + (2 * k + h) * sizeof(Block) + offsetof(Block, q));
     }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats&) {
-        scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
     HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t k, size_t,
                                         __m512i* codes) {
         const std::byte* q = w + 2 * k * sizeof(Block) + offsetof(Block, q);
         codes[0] = avx512::load_two(q, q + sizeof(Block));
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats&) {
-        scale = avx512::load_f16<sizeof(Block)>(w, 0);
     }
 };
 

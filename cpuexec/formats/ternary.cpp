@@ -3,6 +3,7 @@
 #include "cpuexec/blocks.h"
 #include "cpuexec/formats/bit_stream.h"
 #include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/f16_scales.h"
 #include "cpuexec/formats/formats.h"
 #include "cpuexec/formats/int_ops.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr Levels kTwo = {-1, 1}, kThree = {-1, 0, 1, 2};
 
 template <unsigned width>
-struct Ternary {
+struct Ternary : F16Scales<TernaryBlock<width>> {
     using Block = TernaryBlock<width>;
     static constexpr size_t weights = 128;
     static constexpr Prepare prepare = {.group = 128,
@@ -42,14 +43,6 @@ struct Ternary {
             return two_bits(avx512::load_two(w + codes_of(2 * k), w + codes_of(2 * k + 1)), codes);
         codes[0] = one_bit_64(w + codes_of(k));
         codes[1] = one_bit_64(w + codes_of(k) + 8);
-    }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
-                                      avx2::Floats&) {
-        scale = avx2::load_f16<sizeof(Block)>(w, 0);
-    }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
-                                        avx512::Floats&) {
-        scale = avx512::load_f16<sizeof(Block)>(w, 0);
     }
 };
 
