@@ -57,6 +57,11 @@ std::array<bool, kLevels> ask_cpu() {
 
 }  // namespace
 
+std::string_view name(Activations activations) {
+    constexpr std::string_view kKinds[kActivations] = {"f32", "i16", "int8"};
+    return kKinds[size_t(activations)];
+}
+
 std::string_view name(Level level) {
     return kNames[size_t(level)];
 }

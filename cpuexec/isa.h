@@ -11,6 +11,9 @@ namespace hf::cpu {
 /// "scalar", "avx2", "avxvnni", "avx512vnni", "amx".
 std::string_view name(Level level);
 
+/// "f32", "i16", "int8".
+std::string_view name(Activations activations);
+
 /// The level of that name, or nothing.
 std::optional<Level> parse_level(std::string_view name);
 

@@ -91,10 +91,6 @@ constexpr Command kCommands[] = {
     {"/quit", "", false, &Chat::quit, "Leave; so does Ctrl-D"},
 };
 
-std::string counted(size_t n, std::string_view thing) {
-    return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
-}
-
 /// A path as the shell would take it: ~/ is the home.
 std::string full_path(const std::string& home, std::string_view path) {
     if (path == "-") return "./-";  // a file, not standard input
@@ -291,7 +287,7 @@ bool Chat::read_message(std::string& message) {
         was_interrupted = false;
         if (!lines.add(line.text)) continue;
         message = lines.take();
-        if (message.find_first_not_of(" \t\n") != message.npos) return true;
+        if (!is_blank(message)) return true;
     }
 }
 

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "tools/page.h"
+
 namespace hf {
-namespace {
-
-constexpr std::string_view kDim = "\x1b[2m", kRed = "\x1b[31m", kPlain = "\x1b[0m";
-
-}  // namespace
 
 void ChatScreen::put(std::string_view text, std::string_view colour) {
     if (text.empty()) return;

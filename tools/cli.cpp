@@ -18,12 +18,10 @@
 #include "libcore/file/mapped_file.h"
 #include "tools/manual.h"
 #include "tools/output.h"
+#include "tools/page.h"
 
 namespace hf {
 namespace {
-
-constexpr std::string_view kRed = "\x1b[31m", kYellow = "\x1b[33m", kDim = "\x1b[2m",
-                           kPlain = "\x1b[0m";
 
 /// What stands before a line, and its colour.
 struct LevelStyle {
@@ -154,10 +152,6 @@ std::vector<std::string> without_empty(int argc, const char* const* argv) {
     std::ranges::reverse(kept);  // as the parser wants them
     return kept;
 }
-
-}  // namespace
-
-namespace {
 
 /// Not in --help: what packagers ask for, in place of all other arguments.
 ///   --man                    the man page

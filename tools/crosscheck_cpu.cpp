@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cpuexec/topology.h"
 #include "libcore/base/error.h"
 #include "libcore/run/crosscheck_cpu.h"
 #include "tools/device_facts.h"
@@ -14,10 +13,6 @@
 
 namespace hf {
 namespace {
-
-std::string counted(size_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
 
 /// "worst 1.2e-07 of 4.1e-06 allowed, in q4_0 (7, 512) row 3", or that no bit differs.
 std::string worst_text(const CheckRecord& r) {
@@ -110,7 +105,7 @@ void check_cpu(const Config& config, const CpuCheckFlags& flags, const Log& log)
     crosscheck_rotation(options, keep);
     for (const Codec& codec : codecs()) crosscheck_codec(codec, options, keep);
     if (!config.run.model.empty()) {
-        cpu::ThreadPool pool(config.cpu.threads > 0 ? config.cpu.threads : cpu::default_threads());
+        cpu::ThreadPool pool(thread_count(config.cpu));
         crosscheck_model(open_model_file(config.run.model, log), options, pool, keep);
     }
     if (!flags.is_json) output.write(checks_text(records));

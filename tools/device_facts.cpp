@@ -2,25 +2,27 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cpuexec/isa.h"
+#include "cpuexec/topology.h"
 #include "libcore/base/error.h"
 
 namespace hf {
 namespace {
 
-constexpr std::string_view kActivations[] = {"f32", "i16", "int8"};
-
 /// The default is i16: as exact as float32, as fast as int8.
-cpu::Activations parse_activations(std::string_view name) {
-    const auto* found = std::ranges::find(kActivations, name);
-    return found == std::end(kActivations) ? cpu::Activations::i16
-                                           : cpu::Activations(found - kActivations);
+cpu::Activations parse_activations(std::string_view word) {
+    for (const auto a : {cpu::Activations::f32, cpu::Activations::int8})
+        if (word == cpu::name(a)) return a;
+    return cpu::Activations::i16;
 }
 
 }  // namespace
+
+unsigned thread_count(const CpuConfig& config) {
+    return config.threads > 0 ? config.threads : cpu::default_threads();
+}
 
 DeviceOptions device_options(const Config& config) {
     DeviceOptions options;
@@ -38,7 +40,7 @@ DeviceOptions device_options(const Config& config) {
 
 std::string device_text(const DeviceInfo& d) {
     return fmt::format("{}{}, {} thread{}, {}/{}", d.name, d.simulated ? " (simulated)" : "",
-                       d.threads, d.threads == 1 ? "" : "s", kActivations[size_t(d.activations)],
+                       d.threads, d.threads == 1 ? "" : "s", cpu::name(d.activations),
                        cpu::name(d.level));
 }
 
@@ -48,7 +50,7 @@ nlohmann::ordered_json device_json(const DeviceInfo& d) {
             {"simulated", d.simulated},
             {"threads", d.threads},
             {"isa", cpu::name(d.level)},
-            {"activations", kActivations[size_t(d.activations)]}};
+            {"activations", cpu::name(d.activations)}};
 }
 
 std::string json_line(const nlohmann::ordered_json& object) {

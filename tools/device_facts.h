@@ -10,6 +10,9 @@
 
 namespace hf {
 
+/// Threads that compute: as many as were asked for, else as many as the machine is good for.
+unsigned thread_count(const CpuConfig& config);
+
 /// Errors  hf::Error(usage) for an instruction level that this CPU lacks
 DeviceOptions device_options(const Config& config);
 

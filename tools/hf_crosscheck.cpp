@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cpuexec/topology.h"
 #include "libcore/base/error.h"
 #include "libcore/file/message.h"
 #include "libcore/run/hash.h"
@@ -133,7 +132,7 @@ struct Checker {
 
     void check_weights() {
         const ModelFile original = open_model_file(flags.original, log);
-        cpu::ThreadPool pool(config.cpu.threads > 0 ? config.cpu.threads : cpu::default_threads());
+        cpu::ThreadPool pool(thread_count(config.cpu));
         const auto errors =
             compare_weights(*file, original, pool, terminal_progress(kName, "comparing"));
         const WeightFacts facts{file->path, original.path, errors};
@@ -148,9 +147,9 @@ struct Checker {
         const auto device = open_device(config.device.kind, device_options(config));
         const Model model = load_placed(file, *device, config, Session::kMaxTokens, log,
                                         read_host_ram(), terminal_progress(kName, "loading"));
-        const uint32_t context = context_size(config.memory.max_seq, model.config.max_positions);
-        Session session(model, *device,
-                        {context, kv_type_by_name(config.memory.kv_cache), Session::kMaxTokens});
+        const SessionOptions options =
+            session_options(config.memory, model.config, Session::kMaxTokens);
+        Session session(model, *device, options);
         const TextScore score = score_text(session, text, ids_in_front(*tokenizer),
                                            terminal_progress(kName, "reading"));
         const ScoreFacts facts{.model = file->path,
@@ -159,7 +158,7 @@ struct Checker {
                                .text_hash = hash_answer(text, {}),
                                .device = device->info(),
                                .kv_cache = config.memory.kv_cache,
-                               .context = context,
+                               .context = options.max_seq,
                                .score = score};
         output.write(flags.is_json ? score_json(facts) : score_line(facts));
         if (!output.is_closed()) log.info(passes_line(facts));

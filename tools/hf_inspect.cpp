@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cpuexec/topology.h"
 #include "libcore/base/error.h"
 #include "libcore/run/check_plan.h"
 #include "libcore/run/coverage.h"
@@ -60,14 +59,8 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
 }
 
 WeightScan scan(const ModelFile& file, const CpuConfig& config) {
-    cpu::ThreadPool pool(config.threads > 0 ? config.threads : cpu::default_threads());
+    cpu::ThreadPool pool(thread_count(config));
     return scan_weights(file, pool, terminal_progress(kName, "scanning"));
-}
-
-bool is_colourful(const Environment& environment) {
-    for (const auto& [name, value] : environment)
-        if (name == "NO_COLOR" && !value.empty()) return false;
-    return is_terminal(STDOUT_FILENO);
 }
 
 /// "vram=600,link=27,cpu=45" in GB/s, any of them.
@@ -121,7 +114,7 @@ void set_speeds(PlanView& view, const std::string& text, const CpuConfig& config
     if (text.empty()) return;
     view.bandwidth = parse_bandwidth(text);
     if (view.bandwidth.cpu > 0) return;
-    cpu::ThreadPool pool(config.threads > 0 ? config.threads : cpu::default_threads());
+    cpu::ThreadPool pool(thread_count(config));
     view.bandwidth.cpu = measure_read_speed(pool);
     view.is_measured = true;
 }
@@ -171,7 +164,7 @@ int run(int argc, char** argv) {
         output.write(coverage_page());
         return 0;
     }
-    output.write(look_at(flags, resolved.config, log, is_colourful(environment)));
+    output.write(look_at(flags, resolved.config, log, has_colours(environment, STDOUT_FILENO)));
     return 0;
 }
 

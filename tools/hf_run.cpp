@@ -161,8 +161,8 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
     };
 }
 
-SessionOptions session_of(const RunFacts& facts, const Config& config, const Log& log) {
-    SessionOptions options{facts.max_seq, kv_type_by_name(facts.kv_cache), 1};
+SessionOptions session_of(const Model& model, const Config& config, const Log& log) {
+    SessionOptions options = session_options(config.memory, model.config, 1);
     options.lanes = lane_options(config, log);
     return options;
 }
@@ -186,7 +186,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
                                     terminal_progress(kName, "loading"));
     const RunFacts facts = gather_facts(request, model, *device, config);
-    SessionOptions in_session = session_of(facts, config, log);
+    SessionOptions in_session = session_of(model, config, log);
     if (flags.is_profiled) in_session.lanes.cpu_timer = &cpu_profile;
     Session session(model, *device, in_session);
     check_prompt(request.prompt, session);
@@ -246,7 +246,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
                                     terminal_progress(kName, "loading"));
     if (interrupted()) return kInterruptedExit;
     const RunFacts facts = gather_facts(request, model, *device, config);
-    Session session(model, *device, session_of(facts, config, log));
+    Session session(model, *device, session_of(model, config, log));
 
     const Tokenizer& tokenizer = *request.tokenizer;
     GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids, flags.stop};

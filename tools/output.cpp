@@ -126,4 +126,8 @@ bool is_terminal(int descriptor) {
     return isatty(descriptor) == 1;
 }
 
+std::string counted(size_t n, std::string_view thing) {
+    return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
+
 }  // namespace hf

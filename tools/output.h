@@ -52,4 +52,7 @@ class LineReader {
 
 bool is_terminal(int descriptor);
 
+/// "1 turn", "2 turns".
+std::string counted(size_t n, std::string_view thing);
+
 }  // namespace hf

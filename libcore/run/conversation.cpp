@@ -12,10 +12,6 @@ namespace {
 
 using Messages = std::span<const ChatMessage>;
 
-bool is_blank(std::string_view text) {
-    return text.find_first_not_of(" \t\r\n") == text.npos;
-}
-
 bool has_system(Messages messages) {
     return !messages.empty() && messages[0].role == "system";
 }

@@ -10,11 +10,6 @@
 
 namespace hf {
 
-std::string_view name(cpu::Activations activations) {
-    constexpr std::string_view kNames[cpu::kActivations] = {"f32", "i16", "int8"};
-    return kNames[size_t(activations)];
-}
-
 std::vector<OwnDot> own_dots(const Codec& codec) {
     std::vector<OwnDot> all;
     for (size_t a = 0; a < cpu::kActivations; ++a)

@@ -9,8 +9,6 @@
 
 namespace hf {
 
-std::string_view name(cpu::Activations activations);
-
 /// A function of a format's table.
 struct OwnDot {
     cpu::Level level;

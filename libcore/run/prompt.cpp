@@ -42,6 +42,10 @@ void check_prompt(std::span<const int32_t> ids, const Session& session) {
                 Fault::usage);
 }
 
+bool is_blank(std::string_view text) {
+    return text.find_first_not_of(" \t\r\n") == text.npos;
+}
+
 std::optional<std::vector<float>> feed_prompt(Session& session, std::span<const int32_t> ids,
                                               const Progress& progress,
                                               const std::atomic<bool>& interrupt) {
@@ -61,7 +65,7 @@ std::optional<std::vector<float>> feed_prompt(Session& session, std::span<const 
 
 std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
                                  const PromptText& prompt) {
-    if (prompt.text.find_first_not_of(" \t\r\n") == std::string::npos) refuse_empty();
+    if (is_blank(prompt.text)) refuse_empty();
     std::vector<ChatMessage> messages;
     if (!prompt.system.empty()) messages.push_back({"system", prompt.system, {}});
     messages.push_back({"user", prompt.text, {}});

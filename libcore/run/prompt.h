@@ -38,6 +38,9 @@ std::optional<std::vector<float>> feed_prompt(Session& session, std::span<const 
                                               const Progress& progress,
                                               const std::atomic<bool>& interrupt);
 
+/// Whether a text is white space alone, or nothing: no prompt.
+bool is_blank(std::string_view text);
+
 /// What a person wrote, and how it becomes the prompt.
 struct PromptText {
     std::string text;
