@@ -32,8 +32,7 @@ ModelFootprint footprint(const WeightTotals& totals, const ModelPlan& plan, cons
     const StateLayout state = lay_out_session_state(plan, options);
     const SessionNeed session = session_need(plan, options);
     const uint64_t per_token = 2ull * plan.state.kv_layers * state.kv_row_bytes;
-    const uint64_t in_place = info.in_place ? device_matrix_bytes(plan) : 0;
-    return {.weight_bytes = totals.bytes[size_t(Residency::device)] - in_place,
+    return {.weight_bytes = device_copy_bytes(totals, plan, info.in_place),
             .session_bytes = session.device_bytes - per_token * options.max_seq,
             .kv_bytes_per_token = per_token,
             .pinned_bytes = host_need(totals, plan, info, session).pinned()};

@@ -11,8 +11,8 @@ namespace hf {
 /// Errors  as the constructor's, but for memory
 SessionNeed session_need(const ModelPlan& plan, const SessionOptions& options);
 
-/// What a model and its sessions take; exact for sessions of options.max_seq tokens, and a few
-/// bytes per layer too much for others.
+/// What a model and its sessions take; exact for sessions of options.max_seq tokens, for others off
+/// by the few bytes that align each layer's cache.
 ///
 /// totals  the plan's, or those of a load: both give the same
 ModelFootprint footprint(const WeightTotals& totals, const ModelPlan& plan, const DeviceInfo& info,

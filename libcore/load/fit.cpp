@@ -13,8 +13,7 @@ uint64_t device_slack(uint64_t total_bytes) {
 
 DeviceNeed device_need(const ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
                        const SessionNeed& session) {
-    const uint64_t in_place = info.in_place ? device_matrix_bytes(plan) : 0;
-    return {.weights = planned_totals(plan).bytes[size_t(Residency::device)] - in_place,
+    return {.weights = device_copy_bytes(planned_totals(plan), plan, info.in_place),
             .session = session.device_bytes,
             .slack = device_slack(memory.total),
             .available = memory.free};

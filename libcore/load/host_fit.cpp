@@ -42,8 +42,7 @@ HostNeed host_need(const WeightTotals& totals, const ModelPlan& plan, const Devi
     (pins_lane ? need.pinned_lane : need.plain) += session.host_bytes;
     need.plain += totals.mirrored_bytes;
     if (is_in_host_memory(info))
-        need.device = totals.bytes[size_t(Residency::device)] -
-                      (info.in_place ? device_matrix_bytes(plan) : 0) + session.device_bytes;
+        need.device = device_copy_bytes(totals, plan, info.in_place) + session.device_bytes;
     return need;
 }
 

@@ -45,14 +45,6 @@ void give_back(std::vector<PlannedWeight>& weights) {
     while (!weights.empty()) weights.pop_back();
 }
 
-/// What the allocator must have handed out for these weights.
-MemoryUse expected_use(const LoadStats& stats) {
-    MemoryUse use;
-    for (size_t r = 0; r < kResidencies; ++r) use.bytes[r] = stats.bytes[r] - stats.in_place[r];
-    use.bytes[size_t(Residency::host_plain)] += stats.mirrored_bytes;
-    return use;
-}
-
 std::string by_residency(const uint64_t (&bytes)[kResidencies]) {
     return fmt::format("{} on the device, {} pinned, {} plain", bytes[0], bytes[1], bytes[2]);
 }
@@ -67,14 +59,16 @@ void check_accounts(const Model& model, const MemoryUse& before, const MemoryUse
                         "loaded; please report this",
                         model.file->path, by_residency(planned.bytes), planned.mirrored_bytes,
                         by_residency(loaded.bytes), loaded.mirrored_bytes));
-    const MemoryUse expected = expected_use(loaded);
-    MemoryUse taken;
-    for (size_t r = 0; r < kResidencies; ++r) taken.bytes[r] = after.bytes[r] - before.bytes[r];
-    if (!std::ranges::equal(expected.bytes, taken.bytes))
+    uint64_t expected[kResidencies], taken[kResidencies];
+    for (size_t r = 0; r < kResidencies; ++r) {
+        expected[r] = loaded.allocated(Residency(r));
+        taken[r] = after.bytes[r] - before.bytes[r];
+    }
+    if (!std::ranges::equal(expected, taken))
         throw Error(
             fmt::format("{}: bytes {} were loaded, but the device counts {}; please report "
                         "this",
-                        model.file->path, by_residency(expected.bytes), by_residency(taken.bytes)));
+                        model.file->path, by_residency(expected), by_residency(taken)));
 }
 
 uint64_t sum(const uint64_t (&bytes)[kResidencies]) {

@@ -33,11 +33,11 @@ WeightTotals planned_totals(const ModelPlan& plan) {
     return totals;
 }
 
-uint64_t device_matrix_bytes(const ModelPlan& plan) {
-    uint64_t bytes = 0;
+uint64_t device_copy_bytes(const WeightTotals& totals, const ModelPlan& plan, bool in_place) {
+    uint64_t bytes = totals.bytes[size_t(Residency::device)];
     for (const auto& [weight, source] : plan.weights)
-        if (source.row->use == Use::matrix && weight->residency == Residency::device)
-            bytes += weight->bytes();
+        if (in_place && source.row->use == Use::matrix && weight->residency == Residency::device)
+            bytes -= weight->bytes();
     return bytes;
 }
 

@@ -23,13 +23,21 @@ struct WeightTotals {
 /// What loading took. Filled by upload_weight, the only function that uploads.
 struct LoadStats : WeightTotals {
     uint64_t in_place[kResidencies] = {};  // of `bytes`: read from the mapped file, no copy made
+
+    /// What the device's allocator must have handed out of a residency; mirrors are plain.
+    uint64_t allocated(Residency residency) const {
+        const size_t r = size_t(residency);
+        return bytes[r] - in_place[r] + (residency == Residency::host_plain ? mirrored_bytes : 0);
+    }
 };
 
 /// What loading a plan will take.
 WeightTotals planned_totals(const ModelPlan& plan);
 
-/// Of the bytes of residency `device`, those of matrices: a device that reads files in place
-/// allocates only the others.
-uint64_t device_matrix_bytes(const ModelPlan& plan);
+/// Of the bytes of residency `device`, what the device allocates: where it reads files in place,
+/// all but the matrices.
+///
+/// totals  the plan's, or those of its load: both give the same
+uint64_t device_copy_bytes(const WeightTotals& totals, const ModelPlan& plan, bool in_place);
 
 }  // namespace hf

@@ -50,15 +50,12 @@ constexpr std::string_view kMemories[kResidencies] = {  // by Residency
 
 /// Copies that the device made: what it reads in place is not among them.
 void check_weights(const PlanFacts& facts, const LoadStats& loaded, const MemoryUse& use) {
+    check_equal("mirrored bytes", facts.totals.mirrored_bytes, loaded.mirrored_bytes);
     for (size_t r = 0; r < kResidencies; ++r) {
         check_equal(kMemories[r], facts.totals.bytes[r], loaded.bytes[r]);
-        const bool is_plain = r == size_t(Residency::host_plain);
         check_equal(fmt::format("{} that were allocated", kMemories[r]),
-                    facts.totals.bytes[r] - loaded.in_place[r] +
-                        (is_plain ? facts.totals.mirrored_bytes : 0),
-                    use.bytes[r]);
+                    loaded.allocated(Residency(r)), use.bytes[r]);
     }
-    check_equal("mirrored bytes", facts.totals.mirrored_bytes, loaded.mirrored_bytes);
     if (facts.device.in_place) return;
     const size_t pinned = size_t(Residency::host_mapped);
     check_equal("pinned tensors", facts.totals.tensors[pinned], use.buffers[pinned]);

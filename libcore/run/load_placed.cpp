@@ -1,5 +1,7 @@
 #include "libcore/run/load_placed.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "libcore/exec/session_need.h"
@@ -63,17 +65,17 @@ void say_who_multiplies(const Model& model, const Log& log) {
     if (model.budget.exec == Exec::device) return;
     log.info(model.layout.spilled() > 0 ? coverage_line(coverage(model))
                                         : "cpu exec: nothing is spilled, so nothing changes");
-    if (model.budget.exec != Exec::split || model.layout.spilled() == 0) return;
-    uint32_t split = 0, whole = 0;
-    for (const PlannedWeight& w : model.weights) {
-        split += w.weight->exec == Exec::split;
-        whole += w.weight->exec == Exec::cpu;
-    }
-    if (split == 0)
+    const bool wants_split = model.budget.exec == Exec::split && model.layout.spilled() > 0 &&
+                             model.budget.split_share < 1;
+    const auto is_small = [&](const PlannedWeight& p) {
+        return p.source.layer == Step::kNoLayer || p.weight->residency == Residency::device ||
+               p.weight->bytes() < model.budget.split_least_bytes;
+    };
+    if (wants_split && std::ranges::all_of(model.weights, is_small))
         log.info(
-            fmt::format("split: all {} spilled matrices are small (below {} bytes), so the CPU "
+            fmt::format("split: all spilled matrices are small (below {} bytes), so the CPU "
                         "multiplies them whole",
-                        whole, model.budget.split_least_bytes));
+                        model.budget.split_least_bytes));
 }
 
 }  // namespace
