@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,19 +36,28 @@ std::string part_name(const std::string& path, int attempt) {
 /// Old names of a process with our number must not be in the way.
 constexpr int kMostNames = 1000;
 
-void check_target(const std::string& path, bool replace) {
+/// The permissions of the file that is there, if there is one.
+std::optional<unsigned> check_target(const std::string& path, bool replace) {
     struct stat old;
-    if (lstat(path.c_str(), &old) != 0) return;
+    if (lstat(path.c_str(), &old) != 0) return std::nullopt;
     if (!S_ISREG(old.st_mode))
         throw Error(fmt::format("{}: exists and is not a regular file; give another name", path));
     if (!replace) throw Error(fmt::format("{}: exists; --force replaces it", path), Fault::refused);
+    return old.st_mode & 0777;
 }
 
 }  // namespace
 
-NewFile::NewFile(const std::string& path, bool replace) : path_(path), replace_(replace) {
-    check_target(path, replace);
-    descriptor_ = open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+NewFile::NewFile(const std::string& path, bool replace, unsigned mode)
+    : path_(path), replace_(replace), mode_(mode) {
+    const std::optional<unsigned> old_mode = check_target(path, replace);
+    if (old_mode) mode_ &= *old_mode;
+    create();
+    if (old_mode) fchmod(descriptor_, mode_);  // may give back what the umask took, no more
+}
+
+void NewFile::create() {
+    descriptor_ = open(folder_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode_);
     if (descriptor_ >= 0 && access(shown_as(descriptor_).c_str(), F_OK) == 0) return;
     if (descriptor_ >= 0) close(descriptor_);  // without /proc it could never get its name
     open_named();
@@ -56,7 +66,7 @@ NewFile::NewFile(const std::string& path, bool replace) : path_(path), replace_(
 void NewFile::open_named() {
     for (int attempt = 0; attempt < kMostNames; ++attempt) {
         part_ = part_name(path_, attempt);
-        descriptor_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        descriptor_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_);
         if (descriptor_ >= 0) return;
         if (errno != EEXIST) break;
     }

@@ -13,9 +13,10 @@ namespace hf {
 class NewFile {
   public:
     /// replace  whether finish() may put it in the place of a file that exists
+    /// mode     permissions, before the umask; where a file is replaced, those of them that it had
     /// Errors   hf::Error: the path is a folder, a link, a device, ...; it exists and may not be
     ///          replaced (Fault::refused); what the system said
-    NewFile(const std::string& path, bool replace);
+    NewFile(const std::string& path, bool replace, unsigned mode = 0666);
     ~NewFile();
     NewFile(const NewFile&) = delete;
     NewFile& operator=(const NewFile&) = delete;
@@ -32,9 +33,11 @@ class NewFile {
   private:
     std::string path_, part_;  // part_ is empty while the file has no name
     bool replace_;
+    unsigned mode_;
     int descriptor_ = -1;
 
     [[noreturn]] void fail(const char* what) const;
+    void create();
     void open_named();
     bool link_to(const std::string& name) const;
     void name_part();

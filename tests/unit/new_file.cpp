@@ -61,6 +61,23 @@ TEST_CASE("new file: it is there when it is finished, and what it replaces stays
     }
 }
 
+TEST_CASE("new file: one that replaces a file has its permissions, as far as it may") {
+    const TempFolder folder;
+    const auto mode_of = [&] { return unsigned(fs::status(folder / "f").permissions()); };
+    const std::pair<unsigned, unsigned> cases[] = {{0600, 0600}, {0664, 0664}, {0755, 0644}};
+    for (const auto& [old_mode, want] : cases) {
+        folder.write("f", "old");
+        fs::permissions(folder / "f", fs::perms(old_mode));
+        NewFile file(folder / "f", true);
+        put(file, "new");
+        file.finish();
+        CHECK(mode_of() == want);
+        fs::permissions(folder / "f", fs::perms(0644));
+    }
+    NewFile(folder / "f", true, 0600).finish();
+    CHECK(mode_of() == 0600);
+}
+
 TEST_CASE("new file: a process that is killed leaves nothing, where files need no name") {
     const TempFolder folder;
     const pid_t child = fork();
