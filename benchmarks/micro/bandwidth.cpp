@@ -18,6 +18,7 @@ namespace hf::bench {
 namespace {
 
 constexpr const char* kName = "hf-bandwidth";
+constexpr const char* kSummary = "products against plain reads of the same bytes";
 constexpr const char* kIntroduction =
     "hf-bandwidth                              q4_0, q4_k, mq4g256v2, q8_0: all levels of this "
     "CPU\n"
@@ -62,7 +63,7 @@ std::optional<int> parse(int argc, const char* const* argv, BandwidthFlags& flag
     app.add_flag("--reads-only", flags.reads_only, "No products");
     app.add_flag("--small-pages", flags.has_small_pages, "Pages of 4 KiB, not of 2 MiB");
     app.add_flag("--json", flags.is_json, "One JSON object per arm");
-    return parse_flags(app, argc, argv);
+    return parse_flags(app, kSummary, argc, argv);
 }
 
 bool is_among(const std::vector<std::string>& names, std::string_view name) {

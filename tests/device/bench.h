@@ -33,6 +33,15 @@ struct Bench {
         return t;
     }
     void run(const StepList& list, const Tokens& t) { device.submit(list.steps, t); }
+    /// A weight of float32 values on the device.
+    Weight weight(Shape shape, const std::vector<float>& values) {
+        Weight w;
+        w.codec = codec_by_name("f32");
+        w.shape = shape;
+        w.data.buffer = device.allocate(values.size() * sizeof(float), Residency::device);
+        device.upload(w.data.buffer, 0, std::as_bytes(std::span(values)));
+        return w;
+    }
 
     HostDevice device;
     StateLayout layout;

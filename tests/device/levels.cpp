@@ -66,11 +66,7 @@ std::vector<float> delta_ruled(cpu::Level level, uint32_t step) {
                out = slots.add("o", kHeads * spec.value_dim);
     Bench bench(spec, slots, kTokens, "f32", level);
     const auto taps = random_floats(channels * kTaps, 51);
-    Weight w;
-    w.codec = codec_by_name("f32");
-    w.shape = {channels, kTaps};
-    w.data.buffer = bench.device.allocate(taps.size() * sizeof(float), Residency::device);
-    bench.device.upload(w.data.buffer, 0, std::as_bytes(std::span(taps)));
+    const Weight w = bench.weight({channels, kTaps}, taps);
     StepList forward, commit;
     forward.conv_silu(m, w, 0, qkv);
     forward.delta_norm_qk(qkv, 0);

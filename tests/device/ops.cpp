@@ -205,11 +205,7 @@ TEST_CASE("convolution: passes of any size and partial commits equal one walk ov
         const Slot m = slots.add("m", channels), y = slots.add("y", channels);
         Bench bench(spec, slots, n);
         const auto x = random_floats(n * channels, 21), taps = random_floats(channels * kernel, 22);
-        Weight w;
-        w.codec = codec_by_name("f32");
-        w.shape = {channels, kernel};
-        w.data.buffer = bench.device.allocate(taps.size() * sizeof(float), Residency::device);
-        bench.device.upload(w.data.buffer, 0, std::as_bytes(std::span(taps)));
+        const Weight w = bench.weight({channels, kernel}, taps);
         StepList forward, commit;
         forward.conv_silu(m, w, 0, y);
         commit.conv_commit(0);
@@ -246,11 +242,7 @@ TEST_CASE("rope: turns half-split pairs by the angle of the position and leaves 
     spec.head_dim = 12;
     Bench bench(spec, slots, 8);
     const std::vector<float> freqs = {1.0f, 0.01f, 1e-4f, 1e-6f};  // 8 of 12 dims turn
-    Weight w;
-    w.codec = codec_by_name("f32");
-    w.shape = {1, 4};
-    w.data.buffer = bench.device.allocate(16, Residency::device);
-    bench.device.upload(w.data.buffer, 0, std::as_bytes(std::span(freqs)));
+    const Weight w = bench.weight({1, 4}, freqs);
     StepList list;
     list.rope(x, w, 2, RopePairs::half_split);
     for (const uint32_t pos : {0u, 1u, 1000u, 262143u}) {

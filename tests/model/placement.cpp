@@ -12,6 +12,7 @@
 #include "libcore/exec/session_need.h"
 #include "libcore/ops/ops_table.h"
 #include "tests/support/data.h"
+#include "tests/support/placements.h"
 #include "tests/support/run_model.h"
 
 using namespace hf;
@@ -19,24 +20,9 @@ using namespace hf::test;
 
 namespace {
 
-constexpr const char* kModels[] = {
-    "models/tiny_qwen35_a", "models/tiny_qwen35_b", "models/tiny_qwen3",
-    "models/tiny_qwen2",    "models/tiny_llama",    "gguf/tiny_qwen35_b.q4_k_m.gguf",
-};
 constexpr Exec kExecs[] = {Exec::device, Exec::cpu, Exec::split};
 constexpr Spill kSpills[] = {Spill::layers, Spill::ffn};
 constexpr uint64_t kAmple = 64 << 20;
-
-std::shared_ptr<const ModelFile> open_model(const char* name) {
-    return std::make_shared<ModelFile>(open_model_file(data_path(name), {}));
-}
-
-DeviceOptions card(uint64_t bytes) {
-    DeviceOptions options;
-    options.threads = 1;
-    options.vram_bytes = bytes;
-    return options;
-}
 
 /// What a card says of itself.
 DeviceInfo card_info() {
@@ -67,8 +53,8 @@ ModelPlan placed(const std::shared_ptr<const ModelFile>& file, const Budget& bud
 /// Calls f for every budget, exec and spill of every model.
 void for_every_placement(
     const std::function<void(const std::shared_ptr<const ModelFile>&, const Budget&)>& f) {
-    for (const char* name : kModels) {
-        const auto file = open_model(name);
+    for (const char* name : kPlacedModels) {
+        const auto file = open_shared(name);
         const uint32_t layers = plan_model(file, {}).config.n_layers;
         for (uint32_t stay = 0; stay <= layers; ++stay)
             for (const Exec exec : kExecs)
@@ -157,7 +143,7 @@ TEST_CASE("placement: the sum of bytes is the same for every budget, mirrors apa
 }
 
 TEST_CASE("placement: every way of splitting rows ends at the processor or the device") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     Budget budget = fixed(0, Exec::split);
     const auto execs = [&] {
         std::set<Exec> found;
@@ -176,7 +162,7 @@ TEST_CASE("placement: every way of splitting rows ends at the processor or the d
 }
 
 TEST_CASE("placement: unpinned is what only the processor reads") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     Budget budget = fixed(2, Exec::cpu);
     budget.pin = false;
     for (const PlannedWeight& p : placed(file, budget).weights)
@@ -184,7 +170,7 @@ TEST_CASE("placement: unpinned is what only the processor reads") {
 }
 
 TEST_CASE("placement: a format without a CPU function stays the device's and is named") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     for (const Exec exec : {Exec::cpu, Exec::split}) {
         ModelPlan plan = plan_model(file, {});
         Codec bare = *codec_by_name("q8_0"), generic = bare;
@@ -223,7 +209,7 @@ TEST_CASE("placement: a format without a kernel is multiplied by the processor, 
     info.multiplies = [](const Codec&) { return false; };
     for (const Exec exec : {Exec::cpu, Exec::split})
         for (const PlannedWeight& p :
-             placed(open_model("models/tiny_llama"), fixed(0, exec), info).weights)
+             placed(open_shared("models/tiny_llama"), fixed(0, exec), info).weights)
             if (p.source.layer != Step::kNoLayer && is_matrix(p)) {
                 CHECK(p.weight->exec == Exec::cpu);
                 CHECK(p.weight->residency == Residency::host_plain);
@@ -233,7 +219,7 @@ TEST_CASE("placement: a format without a kernel is multiplied by the processor, 
 TEST_CASE("placement: a device that reads files in place keeps the embedding table") {
     DeviceInfo info = card_info();
     info.in_place = true;
-    for (const PlannedWeight& p : placed(open_model("models/tiny_llama"), fixed(2), info).weights)
+    for (const PlannedWeight& p : placed(open_shared("models/tiny_llama"), fixed(2), info).weights)
         CHECK(p.weight->residency == Residency::device);
 }
 
@@ -263,8 +249,8 @@ TEST_CASE("load: plan, load and allocator count the same bytes, for every placem
 TEST_CASE("load: over the link the logits are those of the resident model, bit for bit") {
     const std::vector<int32_t> ids = {1, 2, 3, 100, 7};
     const uint32_t rows[] = {0, 4};
-    for (const char* name : kModels) {
-        const auto file = open_model(name);
+    for (const char* name : kPlacedModels) {
+        const auto file = open_shared(name);
         std::vector<float> resident;
         const uint32_t layers = plan_model(file, {}).config.n_layers;
         for (uint32_t spilled = 0; spilled <= layers; ++spilled)
@@ -281,10 +267,10 @@ TEST_CASE("load: over the link the logits are those of the resident model, bit f
 }
 
 TEST_CASE("load: a session takes what was foreseen, on every model") {
-    for (const char* name : kModels)
+    for (const char* name : kPlacedModels)
         for (const uint32_t max_seq : {1u, 30u, 200u}) {
             HostDevice device(card(kAmple));
-            const Model model = load_model(placed(open_model(name), fixed(1)), device, {});
+            const Model model = load_model(placed(open_shared(name), fixed(1)), device, {});
             const MemoryUse before = device.in_use();
             const SessionOptions options{max_seq, kv_type_by_name("f16"), 3};
             const Session session(model, device, options);
@@ -296,7 +282,7 @@ TEST_CASE("load: a session takes what was foreseen, on every model") {
 }
 
 TEST_CASE("load: a fault at any allocation or upload leaves nothing, and a retry succeeds") {
-    const auto file = open_model("models/tiny_qwen35_b");
+    const auto file = open_shared("models/tiny_qwen35_b");
     const auto fails = [&](HostDevice& device) {
         try {
             load_model(placed(file, fixed(1, Exec::cpu)), device, {});
@@ -343,7 +329,7 @@ TEST_CASE("load: embedding, norm, head and layers come in this order, and go in 
             taken.push_back(data);
         }
     };
-    const auto file = open_model("models/tiny_llama");
+    const auto file = open_shared("models/tiny_llama");
     Recorder device(card(kAmple));
     device.most = 15;
     CHECK_THROWS_AS(load_model(placed(file, fixed(1)), device, {}), Error);
@@ -363,7 +349,7 @@ TEST_CASE("load: embedding, norm, head and layers come in this order, and go in 
 }
 
 TEST_CASE("fit: auto keeps the most layers that fit, exactly full is full") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     const uint32_t layers = 4;
     const SessionNeed session{123456, 0};
     Budget budget = fixed(0);
@@ -392,7 +378,7 @@ TEST_CASE("fit: auto keeps the most layers that fit, exactly full is full") {
 }
 
 TEST_CASE("fit: a pin is never widened nor narrowed") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     for (uint32_t stay = 0; stay <= 5; ++stay)
         for (const uint64_t free : {uint64_t(1), kAmple}) {
             ModelPlan plan = plan_model(file, {});
@@ -406,7 +392,7 @@ TEST_CASE("fit: a pin is never widened nor narrowed") {
 TEST_CASE("fit: where files are read in place, nothing leaves by itself") {
     DeviceInfo info = card_info();
     info.in_place = true;
-    ModelPlan plan = plan_model(open_model("models/tiny_qwen35_a"), {});
+    ModelPlan plan = plan_model(open_shared("models/tiny_qwen35_a"), {});
     place_within(plan, info, {kAmple, 1}, {}, {});
     CHECK(plan.layout.spilled() == 0);
 }

@@ -13,29 +13,15 @@
 #include "libcore/run/load_placed.h"
 #include "libcore/run/memory_speed.h"
 #include "tests/support/data.h"
+#include "tests/support/placements.h"
 
 using namespace hf;
 using namespace hf::test;
 
 namespace {
 
-constexpr const char* kModels[] = {
-    "models/tiny_qwen35_a", "models/tiny_qwen35_b", "models/tiny_qwen3",
-    "models/tiny_qwen2",    "models/tiny_llama",    "gguf/tiny_qwen35_b.q4_k_m.gguf",
-};
 constexpr const char* kExecs[] = {"pcie", "cpu", "split"};
 constexpr const char* kSpills[] = {"layers", "ffn"};
-
-std::shared_ptr<const ModelFile> open_model(const char* name) {
-    return std::make_shared<ModelFile>(open_model_file(data_path(name), {}));
-}
-
-DeviceOptions card(uint64_t bytes = 64 << 20) {
-    DeviceOptions options;
-    options.threads = 1;
-    options.vram_bytes = bytes;
-    return options;
-}
 
 Config config_of(int32_t layers, const char* exec = "pcie", const char* spill = "layers") {
     Config config;
@@ -49,8 +35,8 @@ Config config_of(int32_t layers, const char* exec = "pcie", const char* spill = 
 
 /// Calls f for every budget, exec and spill of every model.
 void for_every_plan(const std::function<void(const PlanFacts&, HostDevice&, const Config&)>& f) {
-    for (const char* name : kModels) {
-        const auto file = open_model(name);
+    for (const char* name : kPlacedModels) {
+        const auto file = open_shared(name);
         const int32_t layers = int32_t(plan_model(file, {}).config.n_layers);
         for (int32_t stay = kAutoLayers; stay <= layers; ++stay)
             for (const char* exec : kExecs)
@@ -59,7 +45,7 @@ void for_every_plan(const std::function<void(const PlanFacts&, HostDevice&, cons
                     CAPTURE(stay);
                     CAPTURE(std::string(exec));
                     CAPTURE(std::string(spill));
-                    HostDevice device(card());
+                    HostDevice device(card(64 << 20));
                     const Config config = config_of(stay, exec, spill);
                     f(plan_facts(file, device, config), device, config);
                 }
@@ -76,7 +62,7 @@ void add(WeightTotals& to, const WeightTotals& more) {
 
 /// The first layers spilled; matrices of any size are split.
 ModelPlan split_plan(const char* name, Exec exec, uint32_t spilled) {
-    ModelPlan plan = plan_model(open_model(name), {});
+    ModelPlan plan = plan_model(open_shared(name), {});
     Budget budget;
     budget.exec = exec;
     budget.split_least_bytes = 0;
@@ -87,8 +73,8 @@ ModelPlan split_plan(const char* name, Exec exec, uint32_t spilled) {
 }
 
 PlanFacts facts_of(const char* name, int32_t layers, const char* exec) {
-    HostDevice device(card());
-    return plan_facts(open_model(name), device, config_of(layers, exec));
+    HostDevice device(card(64 << 20));
+    return plan_facts(open_shared(name), device, config_of(layers, exec));
 }
 
 }  // namespace
@@ -122,13 +108,13 @@ TEST_CASE("plan facts: layers, places and formats add up to the totals") {
 
 TEST_CASE("plan facts: a token reads and copies what was foreseen") {
     const SessionOptions options{64, kv_type_by_name("f16"), 1};
-    for (const char* name : kModels)
+    for (const char* name : kPlacedModels)
         for (const Exec exec : {Exec::device, Exec::cpu, Exec::split})
             for (uint32_t spilled = 0; spilled <= 2; ++spilled) {
                 CAPTURE(name);
                 CAPTURE(spilled);
                 CAPTURE(std::string(name_of(exec)));
-                HostDevice device(card());
+                HostDevice device(card(64 << 20));
                 const PlanFacts facts =
                     describe_plan(split_plan(name, exec, spilled), device, options);
                 CHECK_NOTHROW(check_placement(facts.plan));
@@ -172,7 +158,7 @@ TEST_CASE("plan facts: spilled bytes are read over the link or by the CPU, as ex
 }
 
 TEST_CASE("plan facts: what does not fit is the refusal that loading ends in") {
-    const auto file = open_model("models/tiny_qwen35_a");
+    const auto file = open_shared("models/tiny_qwen35_a");
     HostDevice device(card(1 << 20));
     const Config config = config_of(4);
     const PlanFacts facts = plan_facts(file, device, config);
@@ -203,17 +189,17 @@ TEST_CASE("plan facts: a load that is not as planned is an error with both numbe
         {"session on the device", [](PlanFacts& f) { f.session.device_bytes += 1; }},
         {"session in host memory", [](PlanFacts& f) { f.session.host_bytes += 1; }},
     };
-    const auto file = open_model("models/tiny_llama");
+    const auto file = open_shared("models/tiny_llama");
     const Config config = config_of(1, "cpu");
     for (const auto& change : changes) {
         CAPTURE(std::string(change.what));
-        HostDevice device(card());
+        HostDevice device(card(64 << 20));
         PlanFacts facts = plan_facts(file, device, config);
         change.change(facts);
         CHECK_THROWS_AS(check_loaded(facts, device, config, {}), Error);
         CHECK(device.in_use().all_buffers() == 0);
     }
-    DeviceOptions skewed = card();
+    DeviceOptions skewed = card(64 << 20);
     skewed.faults.skew_allocation = 3;
     HostDevice device(skewed);
     const PlanFacts facts = plan_facts(file, device, config);
@@ -305,7 +291,7 @@ TEST_CASE("prediction: without a speed that it needs there is none; in place it 
     HostDevice host({1, cpu::Level::scalar, cpu::Activations::f32});
     Config config;
     config.memory.max_seq = 64;
-    const PlanFacts in_place = plan_facts(open_model("models/tiny_qwen35_a"), host, config);
+    const PlanFacts in_place = plan_facts(open_shared("models/tiny_qwen35_a"), host, config);
     CHECK(predict_seconds(in_place, {0, 0, 45e9}) ==
           doctest::Approx(double(in_place.pass(TokenClass::one).reads.all()) / 45e9));
     CHECK(predict_seconds(in_place, {600e9, 27e9, 0}) == 0);
@@ -320,7 +306,7 @@ TEST_CASE("prediction: the measured speed of memory is that of some memory") {
 }
 
 TEST_CASE("steps text: every step stands there once, cut ones on both sides with their rows") {
-    HostDevice device(card());
+    HostDevice device(card(64 << 20));
     for (const Exec exec : {Exec::device, Exec::cpu, Exec::split}) {
         const PlanFacts facts = describe_plan(split_plan("models/tiny_qwen35_a", exec, 3), device,
                                               {64, kv_type_by_name("f16"), 1});

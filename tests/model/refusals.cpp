@@ -14,6 +14,7 @@
 #include "libcore/load/host_fit.h"
 #include "libcore/run/load_placed.h"
 #include "tests/support/data.h"
+#include "tests/support/placements.h"
 #include "tests/unit/temp_folder.h"
 
 using namespace hf;
@@ -22,13 +23,6 @@ using namespace hf::test;
 namespace {
 
 constexpr uint64_t kAmple = 64 << 20;
-
-DeviceOptions card(uint64_t bytes = kAmple) {
-    DeviceOptions options;
-    options.threads = 1;
-    options.vram_bytes = bytes;
-    return options;
-}
 
 /// Ends the program when anything is allocated, adopted or uploaded.
 struct Untouchable : HostDevice {
@@ -70,7 +64,7 @@ struct Case {
     }
 
     Config config;
-    Untouchable device{card()};
+    Untouchable device{card(kAmple)};
     ModelFile file = open_model();
 };
 
@@ -333,7 +327,7 @@ TEST_CASE("lines: where layers go, then who multiplies them, in words that scrip
         exec(c, row.exec);
         c.config.memory.gpu_layer_budget = row.layers;
         c.set_codec("layers.0.mlp.up", kUncovered);
-        HostDevice device(card());
+        HostDevice device(card(kAmple));
         Lines said;
         const Log log{[&](LogLevel, std::string_view line) { said.emplace_back(line); }};
         load_placed(share(std::move(c.file)), device, c.config, 1, log, ample_ram());
@@ -346,7 +340,7 @@ namespace {
 /// The least VRAM for the whole model and a session.
 uint64_t least_vram(const Config& config) {
     ModelPlan plan = plan_model(share(open_model()), {});
-    const DeviceInfo info = HostDevice(card()).info();
+    const DeviceInfo info = HostDevice(card(kAmple)).info();
     const SessionOptions session = session_options(config.memory, plan.config, 1);
     Config all = config;
     const DeviceNeed need =
@@ -426,7 +420,7 @@ TEST_CASE("host memory: what would be pinned is refused to the byte, with its pa
     HostRam ram{wanted - 1, "a test", true};
     CHECK(contains(refused(c, ram).sentence, "are available (a test): 1 are missing"));
     ram.available = wanted;
-    HostDevice device(card());
+    HostDevice device(card(kAmple));
     {
         const Model model = load_placed(share(open_model()), device, c.config, 1, {}, ram);
         CHECK(host_need(model.stats, model, device.info(), session_need(model, session)) == need);
@@ -487,7 +481,7 @@ TEST_CASE(
         for (const int32_t layers : {2, 1, 0}) {
             CAPTURE(can_map_host);
             CAPTURE(layers);
-            DeviceOptions options = card();
+            DeviceOptions options = card(kAmple);
             options.can_map_host = can_map_host;
             HostDevice device(options);
             Config config;
@@ -509,7 +503,7 @@ TEST_CASE("footprint: plan and load give the same, and one session adds up to wh
     for (const char* name : {"models/tiny_qwen3", "models/tiny_qwen35_a", "models/tiny_llama"})
         for (const char* word : {"pcie", "cpu"}) {
             CAPTURE(std::string(name));
-            HostDevice device(card());
+            HostDevice device(card(kAmple));
             Config config;
             config.memory.gpu_layer_budget = 1;
             config.memory.max_seq = 32;
