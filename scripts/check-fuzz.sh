@@ -9,8 +9,10 @@ seconds=${1:-20}
 
 sh scripts/install-packages.sh clang-19
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+# Loops are not vectorised where edges are counted, and clang warns of each that asked for it.
 [ -f build/fuzz/build.ninja ] ||
-    cmake --preset sanitize -B build/fuzz -DCMAKE_CXX_COMPILER=clang++-19 -DHF_FUZZ=ON >/dev/null
+    cmake --preset sanitize -B build/fuzz -DCMAKE_CXX_COMPILER=clang++-19 -DHF_FUZZ=ON \
+        -DCMAKE_CXX_FLAGS=-Wno-pass-failed >/dev/null
 ninja -C build/fuzz --quiet fuzz >&2
 
 found=$(mktemp -d)  # inputs that reach new code; not kept
