@@ -132,7 +132,7 @@ class CodecChecks {
             const bool is_wanted = a == cpu::Activations::f32 || codec_.cpu.prepare.has_integers();
             if (is_wanted && !pick_dot(codec_.cpu, cpu::Level::scalar, a))
                 on_record_(skipped_check("dot", std::string(codec_.name),
-                                         fmt::format("scalar/{}", name(a)),
+                                         fmt::format("scalar/{}", cpu::name(a)),
                                          "the format has no such dot"));
         }
     }
