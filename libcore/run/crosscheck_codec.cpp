@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cpuexec/isa.h"
 #include "libcore/codec/random_matrix.h"
 #include "libcore/run/crosscheck_dots.h"
 
