@@ -39,6 +39,12 @@ constexpr bool all(uint64_t value, std::initializer_list<int> bits) {
     return true;
 }
 
+/// Whether Linux lets this process use the tile registers.
+bool may_use_tiles() {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 std::array<bool, kLevels> ask_cpu() {
     const Registers one = cpuid(1, 0), seven = cpuid(7, 0);
     const uint32_t seven_one_eax = seven.eax >= 1 ? cpuid(7, 1).eax : 0;
@@ -51,7 +57,8 @@ std::array<bool, kLevels> ask_cpu() {
     const bool avx512 = avx2 && all(saved, {5, 6, 7}) && all(seven.ebx, {16, 17, 30, 31}) &&
                         all(seven.ecx, {1, 11});
     has[size_t(Level::avx512vnni)] = avx512;
-    has[size_t(Level::amx)] = avx512 && all(saved, {17, 18}) && all(seven.edx, {24, 25});
+    has[size_t(Level::amx)] =
+        avx512 && all(saved, {17, 18}) && all(seven.edx, {24, 25}) && may_use_tiles();
     return has;
 }
 
@@ -81,11 +88,6 @@ Level detect_level() {
     size_t l = kLevels - 1;
     while (!cpu_has(Level(l))) --l;
     return Level(l);
-}
-
-bool request_amx() {
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
-    return cpu_has(Level::amx) && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 }  // namespace hf::cpu

@@ -22,14 +22,11 @@ std::optional<Level> parse_level(std::string_view name);
 /// avx2        AVX2, FMA, F16C
 /// avxvnni     avx2 and AVX-VNNI
 /// avx512vnni  avx2 and AVX-512 F, BW, DQ, VL, VBMI, VNNI together
-/// amx         avx512vnni and AMX-TILE, AMX-INT8; before using them, ask request_amx()
+/// amx         avx512vnni and AMX-TILE, AMX-INT8, which Linux is asked for, once for all threads of
+///             the process; a thread that uses tiles has 8 KiB more state to save
 bool cpu_has(Level level);
 
 /// The highest level that cpu_has().
 Level detect_level();
-
-/// Asks Linux for the tile registers, for all threads of the process; false when it refuses. Tiles
-/// make every thread's saved state 8 KiB larger, so only those who use them should ask.
-bool request_amx();
 
 }  // namespace hf::cpu

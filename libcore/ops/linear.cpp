@@ -19,10 +19,11 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
     dot(step.w->view(tokens.lane), r0, r1, x, y, y_stride);
 }
 
-/// This piece's share of the rows that the step computes.
-Range rows_of_piece(const Step& step, uint32_t part, uint32_t parts) {
-    const uint64_t first = step.params.row_begin;
-    const Range r = piece(step.params.row_end - first, part, parts, 4);
+/// This piece's share of the rows that the step computes: whole groups of the rows that the dots of
+/// one column, or of many, take at a time.
+Range rows_of_piece(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
+    const uint64_t first = step.params.row_begin, group = tokens.rows(step.in[0]) < 8 ? 4 : 32;
+    const Range r = piece(step.params.row_end - first, part, parts, group);
     return {first + r.begin, first + r.end};
 }
 
@@ -45,7 +46,7 @@ void embed(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts
 
 void gemv(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
     const Slot out = step.out[0];
-    const Range rows = rows_of_piece(step, part, parts);
+    const Range rows = rows_of_piece(step, tokens, part, parts);
     if (rows.begin < rows.end)
         dot_rows(step, tokens, rows.begin, rows.end, tokens.row(out, 0) + rows.begin, out.width);
 }
@@ -57,7 +58,7 @@ void gemv_residual(const Step& step, const Tokens& tokens, uint32_t part, uint32
     HF_ASSERT(tokens.count <= kMaxCount);
     float product[kMaxCount * kBlock];
     const Slot out = step.out[0];
-    const Range rows = rows_of_piece(step, part, parts);
+    const Range rows = rows_of_piece(step, tokens, part, parts);
     for (uint64_t r0 = rows.begin; r0 < rows.end; r0 += kBlock) {
         const uint64_t n = std::min(kBlock, rows.end - r0);
         dot_rows(step, tokens, r0, r0 + n, product, kBlock);

@@ -169,6 +169,39 @@ TEST_CASE("integer dots give the same bits at every level, for one column and fo
     }
 }
 
+TEST_CASE("integer dots of many rows and columns have the bits of AVX2") {
+    constexpr size_t kManyRows = 70;
+    if (!cpu::cpu_has(Level::avx512vnni)) return;
+    for (const Codec& codec : codecs()) {
+        if (!codec.cpu.prepare.has_integers() || !codec.cpu.dot[size_t(Level::avx512vnni)][1])
+            continue;
+        CAPTURE(codec.name);
+        const size_t cols = 1056 % cols_unit(codec) == 0 ? 1056 : 1280;  // the first ends in a part
+        const OddMatrix W(codec, kManyRows, cols, /*gap=*/3, /*seed=*/7);
+        for (const Activations a : kIntegers)
+            for (const size_t count : {7, 15, 16, 17, 31, 64, 67}) {
+                CAPTURE(count);
+                const size_t width = W.view.cols;
+                const Prepared x(codec.cpu.prepare, a, random_columns(width, count, width, 3),
+                                 width);
+                const auto product = [&](Level level, size_t r0, size_t r1) {
+                    std::vector<float> y(count * kManyRows, NAN);
+                    cpu::pick_dot(codec.cpu, level, a)(W.view, r0, r1, x.last(count), y.data() + r0,
+                                                       kManyRows);
+                    return y;
+                };
+                for (const auto& [r0, r1] : {std::pair<size_t, size_t>{0, kManyRows}, {5, 38}}) {
+                    const std::vector<float> want = product(Level::avx2, r0, r1);
+                    for (const Level level : {Level::avx512vnni, Level::amx}) {
+                        if (!cpu::cpu_has(level)) continue;
+                        const std::vector<float> got = product(level, r0, r1);
+                        CHECK(std::memcmp(got.data(), want.data(), got.size() * 4) == 0);
+                    }
+                }
+            }
+    }
+}
+
 /// What a product may be off, and what it is, as shares of sum |w x|.
 struct Error {
     double worst = 0, worst_of_allowed = 0;
