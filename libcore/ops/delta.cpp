@@ -31,6 +31,14 @@ void sum_decays(const float* g, size_t stride, uint32_t n, float* c) {
     for (uint32_t i = 0; i < n; ++i) c[i] = sum += g[i * stride];
 }
 
+/// exp(s x - shift), of what is 0 or less. Below 2^-64 it is none: such a share of a number is lost
+/// in any sum, and products with it would be denormal, which takes a CPU a hundred times longer.
+void fade_of(const cpu::VectorMath& math, const float* x, float s, float shift, uint32_t n,
+             float* out) {
+    math.exp_shifted(x, s, shift, n, out);
+    for (uint32_t i = 0; i < n; ++i) out[i] = out[i] < 0x1p-64f ? 0.0f : out[i];
+}
+
 /// The delta rule of one value head.
 struct DeltaHead {
     const Step& step;
@@ -55,7 +63,7 @@ struct DeltaHead {
         float c[kMaxChunk], decay[kMaxChunk];
         const float* g = tokens.row(step.in[1], 0) + h;
         sum_decays(g, step.in[1].width, n, c);
-        math.exp_shifted(c, 1, 0, n, decay);
+        fade_of(math, c, 1, 0, n, decay);
         read_state();
         for (uint32_t i = 0; i < n; ++i) {
             tokens.at<float>(layer.pending_g)[uint64_t(i) * spec.value_heads + h] =
@@ -87,7 +95,7 @@ struct DeltaHead {
         float fade[kMaxChunk], for_q[kMaxChunk], for_k[kMaxChunk], products[2][kMaxChunk];
         cpu::pick_dot(cpu::f32, tokens.level, cpu::Activations::f32)(
             keys, 0, i + 1, {q(i), key_width, 2}, products[0], kMaxChunk);
-        math.exp_shifted(c, -1, -c[i], i + 1, fade);
+        fade_of(math, c, -1, -c[i], i + 1, fade);
         for (uint32_t j = 0; j <= i; ++j) {
             for_q[j] = fade[j] * products[0][j];
             for_k[j] = -fade[j] * products[1][j];
@@ -207,8 +215,8 @@ void delta_commit(const Step& step, const Tokens& tokens, uint32_t part, uint32_
     for (uint32_t h = uint32_t(range.begin); h < range.end; ++h) {
         float c[kMaxChunk], fade[kMaxChunk], decay;
         sum_decays(tokens.at<float>(layer.pending_g) + h, heads, n, c);
-        math.exp_shifted(c, -1, -c[n - 1], n, fade);
-        math.exp_shifted(&c[n - 1], 1, 0, 1, &decay);
+        fade_of(math, c, -1, -c[n - 1], n, fade);
+        fade_of(math, &c[n - 1], 1, 0, 1, &decay);
         const float* k = tokens.at<float>(layer.pending_k) + key_head(spec, h) * dk;
         const float* d = tokens.at<float>(layer.pending_d) + h * dv;
         float* s = tokens.at<float>(layer.s) + uint64_t(h) * dk * dv;
