@@ -192,6 +192,36 @@ TEST_CASE("delta rule: chunks of any size equal the token loop in double, in bot
         }
 }
 
+TEST_CASE("delta rule: a head that forgets fast leaves no denormal numbers in the state") {
+    StateSpec spec;
+    spec.delta_layers = spec.key_heads = spec.value_heads = 1;
+    spec.key_dim = spec.value_dim = 8;
+    spec.conv_kernel = 4;
+    constexpr uint32_t kCount = 64;
+    SlotTable slots;
+    const Slot qkv = slots.add("qkv", spec.channels()), g = slots.add("g", 1),
+               beta = slots.add("beta", 1), out = slots.add("o", 8);
+    Bench bench(spec, slots, kCount);
+    const Tokens t = bench.pass(0, kCount);
+    const std::vector<float> ones(qkv.width, 1.0f);
+    const float decay = -1.42f;  // 63 of it: exp(-89.5), 1.3e-39
+    for (uint32_t i = 0; i < kCount; ++i) {
+        put(t, qkv, i, ones.data());
+        put(t, g, i, &decay);
+        const float learns = i == 0 ? 1.0f : 0.0f;
+        put(t, beta, i, &learns);
+    }
+    StepList pass;
+    pass.delta_norm_qk(qkv, 0);
+    pass.delta_rule(qkv, g, beta, 0, out);
+    pass.delta_commit(0);
+    bench.run(pass, t);
+    const auto* s = reinterpret_cast<float*>(bench.state.data() + bench.layout.delta_layers[0].s);
+    for (size_t e = 0; e < 64; ++e) CHECK(std::fpclassify(s[e]) != FP_SUBNORMAL);
+    for (uint32_t i = 0; i < kCount; ++i)
+        for (uint32_t e = 0; e < 8; ++e) CHECK(std::fpclassify(t.row(out, i)[e]) != FP_SUBNORMAL);
+}
+
 TEST_CASE("convolution: passes of any size and partial commits equal one walk over all inputs") {
     for (const uint32_t kernel : {2u, 4u, 7u}) {
         CAPTURE(kernel);
