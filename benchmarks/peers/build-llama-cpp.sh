@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds llama.cpp's llama-bench for this CPU, outside the tree, from the sources that the PyPI
-# package llama-cpp-python carries. Takes many minutes.
+# Builds llama.cpp's llama-bench, and ggml-gemv on its library, for this CPU, outside the tree, from
+# the sources that the PyPI package llama-cpp-python carries. Takes many minutes.
 #   sh benchmarks/peers/build-llama-cpp.sh FOLDER [VERSION OF llama-cpp-python]
-# Leaves FOLDER/llama-bench, FOLDER/source and FOLDER/build. Downloads once.
+# Leaves FOLDER/llama-bench, FOLDER/ggml-gemv, FOLDER/source and FOLDER/build. Downloads once.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 folder=$1 version=${2:-0.3.36}
+peers=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 mkdir -p "$folder"
 folder=$(CDPATH='' cd -- "$folder" && pwd)
 
@@ -35,5 +36,8 @@ ninja -C "$folder/build" llama-bench >"$folder/ninja.log" || {
     grep -E 'error|FAILED' "$folder/ninja.log" | head >&2
     exit 1
 }
+lib=$folder/build/ggml/src
+c++ -O2 -std=c++20 -I"$folder/source/ggml/include" "$peers/ggml_gemv.cpp" -o "$folder/ggml-gemv" \
+    "$lib/libggml.a" "$lib/libggml-cpu.a" "$lib/libggml-base.a" -fopenmp -lpthread -ldl
 ln -sf build/bin/llama-bench "$folder/llama-bench"
 echo "$folder/llama-bench"
