@@ -1,7 +1,10 @@
 #include "libcore/device/host_ram.h"
 
+#include <cctype>
 #include <charconv>
 #include <fstream>
+#include <sstream>
+#include <string_view>
 
 namespace hf {
 namespace {
@@ -16,15 +19,38 @@ constexpr GroupFiles kVersions[] = {
     {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file", "total_inactive_file"},
 };
 
-/// The first word of a file as a number; none for "max" and for what is no number.
+/// The whole word as a number; none for "max" and for what is no number.
+std::optional<uint64_t> number(std::string_view word, int base = 10) {
+    uint64_t value = 0;
+    const char* end = word.data() + word.size();
+    const auto [stop, failure] = std::from_chars(word.data(), end, value, base);
+    if (word.empty() || failure != std::errc() || stop != end) return {};
+    return value;
+}
+
+/// The first word of a file as a number.
 std::optional<uint64_t> read_number(const std::string& path) {
     std::string word;
     std::ifstream(path) >> word;
-    uint64_t value = 0;
-    const char* end = word.data() + word.size();
-    const auto [stop, failure] = std::from_chars(word.data(), end, value);
-    if (word.empty() || failure != std::errc() || stop != end) return {};
-    return value;
+    return number(word);
+}
+
+/// The word behind a name that begins a line; empty when there is none.
+std::string read_named_word(const std::string& path, const std::string& name) {
+    std::ifstream in(path);
+    for (std::string line, word; std::getline(in, line);)
+        if (line.starts_with(name) && std::isspace(uint8_t(line.c_str()[name.size()]))) {
+            std::istringstream(line.substr(name.size())) >> word;
+            return word;
+        }
+    return {};
+}
+
+/// Whether limits on locked memory do not hold for this process.
+bool may_lock_all(const RamPaths& paths) {
+    constexpr int kCapIpcLock = 14;  // linux/capability.h
+    const auto capabilities = number(read_named_word(paths.status, "CapEff:"), 16);
+    return capabilities && (*capabilities >> kCapIpcLock & 1);
 }
 
 uint64_t minus(uint64_t a, uint64_t b) {
@@ -42,19 +68,19 @@ std::optional<uint64_t> left_in(const std::string& group, const GroupFiles& file
     return minus(*limit, used);
 }
 
-}  // namespace
-
-std::optional<uint64_t> read_named_number(const std::string& path, const std::string& name) {
-    std::ifstream in(path);
-    std::string found, rest;
-    for (uint64_t value = 0; in >> found >> value; std::getline(in, rest))
-        if (found == name) return value;
-    return {};
+/// What RLIMIT_MEMLOCK leaves; none where it sets no limit.
+std::optional<uint64_t> lockable_bytes(const RamPaths& paths) {
+    const auto limit = number(read_named_word(paths.limits, "Max locked memory"));
+    if (!limit || may_lock_all(paths)) return {};
+    return minus(*limit, number(read_named_word(paths.status, "VmLck:")).value_or(0) * 1024);
 }
+
+}  // namespace
 
 HostRam read_host_ram(const RamPaths& paths) {
     constexpr uint64_t kKib = 1024;
     HostRam ram;
+    ram.lockable = lockable_bytes(paths);
     ram.has_swap = read_named_number(paths.meminfo, "SwapTotal:").value_or(0) > 0;
     const auto kib = read_named_number(paths.meminfo, "MemAvailable:");
     if (!kib || *kib > UINT64_MAX / kKib) return ram;
@@ -67,6 +93,10 @@ HostRam read_host_ram(const RamPaths& paths) {
                 ram.limited_by = group + "/" + files.limit;
             }
     return ram;
+}
+
+std::optional<uint64_t> read_named_number(const std::string& path, const std::string& name) {
+    return number(read_named_word(path, name));
 }
 
 }  // namespace hf

@@ -13,18 +13,23 @@ namespace hf {
 struct RamPaths {
     std::string meminfo = "/proc/meminfo";
     cpu::SystemPaths cgroups = {};
+    std::string status = "/proc/self/status", limits = "/proc/self/limits";
 };
 
 struct HostRam {
     std::optional<uint64_t> available;  // bytes; none: it cannot be known
     std::string limited_by;             // the file that said so, for messages
     bool has_swap = false;
+    std::optional<uint64_t> lockable =
+        {};  // bytes that may still be locked; none: no limit is known
 };
 
 /// The least of MemAvailable and of what the control groups of this process leave: their limits
 /// less what is in use, where pages of files are not in use, because they can be dropped. Both
 /// versions of control groups; files that are missing or without a limit say nothing.
-/// Source  Documentation/filesystems/proc.rst, admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst
+/// Locked may be what RLIMIT_MEMLOCK leaves, unless the process has CAP_IPC_LOCK.
+/// Source  Documentation/filesystems/proc.rst, admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst;
+///         mlock(2), capabilities(7)
 HostRam read_host_ram(const RamPaths& paths = {});
 
 /// A line of a file like meminfo ("MemFree:  123 kB", "inactive_file 123") in the file's own
