@@ -9,7 +9,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/device/open_device.h"
-#include "libcore/load/model.h"
+#include "libcore/load/mapped_weights.h"
 #include "libcore/run/find_model.h"
 #include "libcore/run/generate.h"
 #include "libcore/run/hash.h"
@@ -167,6 +167,12 @@ SessionOptions session_of(const Model& model, const Config& config, const Log& l
     return options;
 }
 
+/// From the disk, where weights are read in the mapped file.
+void bring_in(const Model& model, const Device& device) {
+    touch_weights(model, device.info(), read_host_ram(), terminal_progress(kName, "loading"),
+                  interrupted());
+}
+
 AnswerForm answer_form(const RunFlags& flags, const Tokenizer* tokenizer) {
     if (flags.is_json) return AnswerForm::json;
     return flags.print_ids || !tokenizer ? AnswerForm::ids : AnswerForm::text;
@@ -190,6 +196,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     if (flags.is_profiled) in_session.lanes.cpu_timer = &cpu_profile;
     Session session(model, *device, in_session);
     check_prompt(request.prompt, session);
+    bring_in(model, *device);
     std::optional<NpyRows> dump;
     if (!flags.dump_logits.empty()) dump.emplace(flags.dump_logits, model.config.vocab);
 
@@ -244,9 +251,10 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     const auto device = open_device(config.device.kind, device_options(config));
     const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
                                     terminal_progress(kName, "loading"));
-    if (interrupted()) return kInterruptedExit;
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, session_of(model, config, log));
+    bring_in(model, *device);
+    if (interrupted()) return kInterruptedExit;
 
     const Tokenizer& tokenizer = *request.tokenizer;
     GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids, flags.stop};

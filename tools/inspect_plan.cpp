@@ -111,9 +111,10 @@ void show_memory(Page& page, const PlanFacts& facts) {
     if (facts.device.in_place)
         page.fact(
             "",
-            fmt::format("reads {} of matrices in the mapped file; {} of vectors, {} of "
+            fmt::format("reads {} of matrices in the mapped file{}; {} of vectors, {} of "
                         "state and activations",
                         size_text(t.all_bytes() - facts.vector_bytes - facts.sidecar_bytes),
+                        facts.locked_bytes > 0 ? ", locked in memory" : "",
                         size_text(facts.vector_bytes + facts.sidecar_bytes), size_text(n.session)));
     else
         page.fact("", fmt::format("needs {} of {}: weights {}, state and activations {}, slack {}",
@@ -123,6 +124,7 @@ void show_memory(Page& page, const PlanFacts& facts) {
         {"pinned", t.bytes[size_t(Residency::host_mapped)]},
         {"slack behind it", facts.pad_bytes},
         {"in the mapped file", t.bytes[size_t(Residency::host_plain)]},
+        {"of it locked in memory", facts.locked_bytes},
         {"mirrored", t.mirrored_bytes},
         {"activations", facts.session.host_bytes},
     };

@@ -95,6 +95,7 @@ Json budget_json(const PlanFacts& f, const PlanView& view) {
             {"need", need_json(f)},
             {"totals", totals_json(f.totals)},
             {"pad_bytes", f.pad_bytes},
+            {"locked_bytes", f.locked_bytes},
             {"host_session_bytes", f.session.host_bytes},
             {"prediction", prediction_json(f, view)}};
 }

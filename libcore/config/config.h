@@ -47,6 +47,7 @@ struct MemoryConfig {
     std::string spill = "layers";             // one of layers, ffn
     std::optional<float> split_share;         // 0 to 1; unset: auto
     bool pin = true;
+    bool lock = false;
     std::string oom_guard = "auto";    // one of auto, on, off
     uint32_t host_headroom_mb = 4096;  // MiB
     bool require_coverage = false;

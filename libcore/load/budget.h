@@ -26,6 +26,7 @@ struct Budget {
     Exec exec = Exec::device;         // who multiplies what left it
     double split_share = kAutoShare;  // exec split: the device's share of rows, 0 to 1
     bool pin = true;                  // false: what only the CPU reads is not pinned
+    bool lock = false;                // keeps in memory what is read from the mapped file
     uint64_t split_least_bytes = kSplitLeastBytes;
 
     /// What `auto` means until somebody measures: a link of 27 GB/s beside 45 GB/s of the cores.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "libcore/base/refusal.h"
+#include "libcore/load/mapped_weights.h"
 #include "libcore/load/model.h"
 
 namespace hf {
@@ -41,6 +42,7 @@ HostNeed host_need(const WeightTotals& totals, const ModelPlan& plan, const Devi
     if (pins_lane) need.pads += kHostSlack;
     (pins_lane ? need.pinned_lane : need.plain) += session.host_bytes;
     need.plain += totals.mirrored_bytes;
+    if (plan.budget.lock) need.locked = total_bytes(mapped_pages(plan, info));
     if (is_in_host_memory(info))
         need.device = device_copy_bytes(totals, plan, info.in_place) + session.device_bytes;
     return need;
@@ -52,7 +54,19 @@ bool is_guarded(std::string_view oom_guard, const DeviceInfo& info, const HostRa
 }
 
 void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded) {
-    if (need.pinned_weights > 0) {
+    check_lockable(need.locked, ram.lockable);
+    if (need.locked > 0) {
+        const uint64_t available = available_or_refuse(ram);
+        const uint64_t wanted = need.pinned() + need.locked + headroom;
+        if (available < wanted)
+            throw Refusal(
+                fmt::format("{} bytes of host memory would be locked ({} of mapped weights, {} "
+                            "pinned beside them) and {} must stay free, but {} are available "
+                            "({}): {} are missing",
+                            need.locked + need.pinned(), need.locked, need.pinned(), headroom,
+                            available, ram.limited_by, wanted - available),
+                "set memory.lock = false, or lower memory.host_headroom_mb");
+    } else if (need.pinned_weights > 0) {
         const uint64_t available = available_or_refuse(ram);
         const uint64_t wanted = need.pinned() + headroom;
         if (available < wanted)
@@ -69,9 +83,9 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
     const uint64_t available = available_or_refuse(ram);
     if (available < need.all())
         throw Refusal(
-            fmt::format("{} bytes of host memory are needed ({} pinned, {} plain, {} for the "
-                        "device), but {} are available ({}): {} are missing",
-                        need.all(), need.pinned(), need.plain, need.device, available,
+            fmt::format("{} bytes of host memory are needed ({} pinned, {} locked, {} plain, {} "
+                        "for the device), but {} are available ({}): {} are missing",
+                        need.all(), need.pinned(), need.locked, need.plain, need.device, available,
                         ram.limited_by, need.all() - available),
             "lower memory.max_seq, use a smaller model, or set memory.oom_guard = off");
 }

@@ -10,16 +10,17 @@
 
 namespace hf {
 
-/// Bytes of host memory. What is read where the file is mapped is none of it.
+/// Bytes of host memory. What is read where the file is mapped is none of it, unless it is locked.
 struct HostNeed {
     uint64_t pinned_weights = 0;
+    uint64_t locked = 0;       // pages of the mapped file that are locked there
     uint64_t pads = 0;         // kHostSlack behind each pinned buffer
     uint64_t pinned_lane = 0;  // activations of the CPU lane
     uint64_t plain = 0;        // mirrors, and activations of the CPU lane that are not pinned
     uint64_t device = 0;       // the device's bytes, where its memory is the host's
 
     uint64_t pinned() const { return pinned_weights + pads + pinned_lane; }
-    uint64_t all() const { return pinned() + plain + device; }
+    uint64_t all() const { return pinned() + locked + plain + device; }
     bool operator==(const HostNeed&) const = default;
 };
 
@@ -34,9 +35,9 @@ HostNeed host_need(const WeightTotals& totals, const ModelPlan& plan, const Devi
 /// state lie in host memory, unless there is swap; and where what is available can be known.
 bool is_guarded(std::string_view oom_guard, const DeviceInfo& info, const HostRam& ram);
 
-/// Refuses before the first byte: pinned memory cannot be reclaimed, so it must leave `headroom`
-/// bytes free (none is asked for when no weights are pinned). With the guard, everything that is
-/// needed must be available.
+/// Refuses before the first byte: pinned and locked memory cannot be reclaimed, so it must leave
+/// `headroom` bytes free (none is asked for when no weights are pinned or locked). With the guard,
+/// everything that is needed must be available. What is locked must be allowed, too.
 /// Errors  Refusal with needed, available, missing and the keys to change
 void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded);
 

@@ -5,6 +5,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/codec/decode.h"
+#include "libcore/load/mapped_weights.h"
 #include "libcore/load/model.h"
 #include "libcore/load/upload_weight.h"
 
@@ -78,7 +79,7 @@ uint64_t sum(const uint64_t (&bytes)[kResidencies]) {
 }  // namespace
 
 Model load_model(ModelPlan plan, Device& device, const Log& log, const Progress& progress) {
-    Model model{std::move(plan), {}};
+    Model model{std::move(plan), {}, {}};
     try {
         const MemoryUse before = device.in_use();
         for (const PlannedWeight& w : model.weights) {
@@ -86,14 +87,17 @@ Model load_model(ModelPlan plan, Device& device, const Log& log, const Progress&
             if (progress) progress(uint64_t(&w - model.weights.data() + 1), model.weights.size());
         }
         check_accounts(model, before, device.in_use());
+        if (model.budget.lock) model.lock = PageLock(mapped_pages(model, device.info()));
     } catch (...) {
         give_back(model.weights);
         throw;
     }
-    log.debug(fmt::format("{}: {}, {} layers, {} weights, bytes {} ({} in place, {} mirrored)",
-                          model.file->path, model.arch->name, model.config.n_layers,
-                          model.weights.size(), by_residency(model.stats.bytes),
-                          sum(model.stats.in_place), model.stats.mirrored_bytes));
+    log.debug(
+        fmt::format("{}: {}, {} layers, {} weights, bytes {} ({} in place, {} mirrored, {} "
+                    "locked)",
+                    model.file->path, model.arch->name, model.config.n_layers, model.weights.size(),
+                    by_residency(model.stats.bytes), sum(model.stats.in_place),
+                    model.stats.mirrored_bytes, model.lock.bytes()));
     return model;
 }
 

@@ -9,6 +9,7 @@
 #include "libcore/base/log.h"
 #include "libcore/base/progress.h"
 #include "libcore/device/device.h"
+#include "libcore/device/host_pages.h"
 #include "libcore/file/model_file.h"
 #include "libcore/load/placement.h"
 #include "libcore/load/tensor_plan.h"
@@ -45,6 +46,7 @@ struct ModelPlan {
 /// Must not outlive its device.
 struct Model : ModelPlan {
     LoadStats stats;
+    PageLock lock;  // of what is read in the mapped file, where the budget says so
 };
 
 struct LoadOptions {
@@ -60,10 +62,12 @@ struct LoadOptions {
 /// Errors  hf::Error naming file, tensor or key, the value found and the value needed
 ModelPlan plan_model(std::shared_ptr<const ModelFile> file, const LoadOptions& options);
 
-/// Uploads the weights of a plan in their order, each where its residency says. All or nothing:
+/// Uploads the weights of a plan in their order, each where its residency says, and locks what is
+/// read in place, if the plan's budget says so. All or nothing:
 /// when an upload fails, what is there is given back in reverse order, and a retry may succeed.
 /// progress  weights, after each
-/// Errors    hf::Error when memory runs out; when the plan, what was loaded and what the device's
+/// Errors    hf::Error when memory runs out or may not be locked; when the plan, what was loaded
+/// and what the device's
 ///           allocator counts are not the same to the byte
 Model load_model(ModelPlan plan, Device& device, const Log& log, const Progress& progress = {});
 

@@ -92,6 +92,7 @@ Budget budget_of(const MemoryConfig& config) {
     budget.exec = exec_of(config.offload_exec);
     if (config.split_share) budget.split_share = double(*config.split_share);
     budget.pin = config.pin;
+    budget.lock = config.lock;
     return budget;
 }
 

@@ -6,6 +6,7 @@
 
 #include "libcore/base/refusal.h"
 #include "libcore/exec/session_need.h"
+#include "libcore/load/host_fit.h"
 #include "libcore/ops/ops_table.h"
 #include "libcore/run/load_placed.h"
 
@@ -191,6 +192,7 @@ PlanFacts describe_plan(ModelPlan plan, const Device& device, const SessionOptio
     facts.need = device_need(facts.plan, device.info(), device.memory(), facts.session);
     facts.totals = planned_totals(facts.plan);
     facts.pad_bytes = facts.totals.tensors[size_t(Residency::host_mapped)] * kHostSlack;
+    facts.locked_bytes = host_need(facts.totals, facts.plan, facts.device, facts.session).locked;
     facts.coverage = coverage(facts.plan);
     const StateLayout state = lay_out_session_state(facts.plan, session);
     Collector collector{facts, state,

@@ -73,10 +73,11 @@ struct FormatPlaces {
 struct PlanFacts {
     ModelPlan plan;  // placed
     DeviceInfo device;
-    DeviceNeed need;         // on the device
-    SessionNeed session;     // beside the weights
-    WeightTotals totals;     // what LoadStats will be
-    uint64_t pad_bytes = 0;  // slack behind pinned tensors
+    DeviceNeed need;            // on the device
+    SessionNeed session;        // beside the weights
+    WeightTotals totals;        // what LoadStats will be
+    uint64_t pad_bytes = 0;     // slack behind pinned tensors
+    uint64_t locked_bytes = 0;  // pages of the mapped file, where memory.lock is set
     uint64_t sidecar_bytes = 0, vector_bytes = 0, embedding_bytes = 0, head_bytes = 0;
     std::vector<PlaceFacts> places;
     std::vector<FormatPlaces> formats;

@@ -28,7 +28,10 @@ struct FakeSystem {
         folder.write(file, text);
     }
     HostRam ram() const {
-        return read_host_ram({folder / "meminfo", {folder / "cgroup", folder / "own"}});
+        return read_host_ram({folder / "meminfo",
+                              {folder / "cgroup", folder / "own"},
+                              folder / "status",
+                              folder / "limits"});
     }
 };
 
@@ -53,7 +56,7 @@ TEST_CASE("host ram: a meminfo that says nothing usable leaves it unknown") {
         system.write("meminfo", text);
         CHECK_FALSE(system.ram().available);
     }
-    CHECK_FALSE(read_host_ram({system.folder / "nowhere", {}}).available);
+    CHECK_FALSE(read_host_ram({.meminfo = system.folder / "nowhere"}).available);
 }
 
 TEST_CASE("host ram: the tightest control group counts, in both versions, pages of files apart") {
@@ -106,6 +109,40 @@ TEST_CASE("host ram: a group's path from outside a container falls back to what 
     CHECK(system.ram().available == 2 * kMib);
 }
 
+TEST_CASE(
+    "host ram: what may be locked is the limit less what is, unless the process is above it") {
+    const auto limits = [](const std::string& soft) {
+        return "Limit                     Soft Limit           Hard Limit           Units\n"
+               "Max processes             77                   77                   processes\n"
+               "Max locked memory         " +
+               soft + "              99999                bytes\n";
+    };
+    const std::string none = "Name:\tx y\nVmLck:\t       0 kB\nCapEff:\t0000000000000000\n";
+    const struct {
+        const char* what;
+        std::string status, limits;
+        std::optional<uint64_t> lockable;
+    } rows[] = {
+        {"a limit", none, limits("65536"), 65536},
+        {"less what is locked", "VmLck:\t      12 kB\n", limits("65536"), 65536 - 12 * 1024},
+        {"more than the limit", "VmLck:\t      99 kB\n", limits("65536"), 0},
+        {"nothing", none, limits("0"), 0},
+        {"unlimited", none, limits("unlimited"), {}},
+        {"CAP_IPC_LOCK", "CapEff:\t0000000000004000\n", limits("65536"), {}},
+        {"root", "CapEff:\t000001ffffffffff\n", limits("65536"), {}},
+        {"all but that", "CapEff:\t000001ffffffbfff\n", limits("65536"), 65536},
+        {"no such line", none, "Max processes 77 77 processes\n", {}},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.what));
+        const FakeSystem system;
+        CHECK_FALSE(system.ram().lockable);  // files that are missing
+        system.write("status", row.status);
+        system.write("limits", row.limits);
+        CHECK(system.ram().lockable == row.lockable);
+    }
+}
+
 namespace {
 
 /// 10 MiB of weights in 3 tensors, and 1 MiB of activations.
@@ -136,6 +173,24 @@ TEST_CASE("preflight: pinned weights with their pads must leave the headroom, to
                   "4294967296 must stay free + 4310695935 are available (a test): 1 are missing"));
     CHECK(refusal(spilled(), of_bytes(15 * kMib), 0, false) == "");
     CHECK(has_words(refusal(spilled(), of_bytes(15 * kMib - 1), 0, false), "1 are missing"));
+}
+
+TEST_CASE("preflight: what is locked must be allowed and leave the headroom, pinned or not") {
+    HostNeed need = {.locked = 10 * kMib, .plain = kMib};
+    CHECK(refusal(need, of_bytes(11 * kMib), kMib, false) == "");
+    CHECK(has_words(refusal(need, of_bytes(11 * kMib - 1), kMib, false),
+                    "10485760 bytes + 10485760 of mapped weights + 1048576 must stay free + 1 are "
+                    "missing"));
+    need.pinned_weights = 3 * kMib;
+    CHECK(refusal(need, of_bytes(14 * kMib), kMib, false) == "");
+    CHECK(has_words(refusal(need, of_bytes(14 * kMib - 1), kMib, false), "1 are missing"));
+    CHECK(has_words(refusal(need, of_bytes(14 * kMib - 1), 0, true), "10485760 locked"));
+    HostRam limited = of_bytes(1000 * kMib);
+    limited.lockable = 10 * kMib;
+    CHECK(refusal(need, limited, 0, true) == "");
+    limited.lockable = 10 * kMib - 1;
+    CHECK(has_words(refusal(need, limited, 0, false),
+                    "refused: 10485760 bytes + 10485759 (RLIMIT_MEMLOCK) + 1 are missing"));
 }
 
 TEST_CASE("preflight: nothing pinned passes, what cannot be known is refused") {
