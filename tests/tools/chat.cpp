@@ -352,17 +352,22 @@ TEST_CASE("chat: colours and escapes only where they are wanted") {
     }
 }
 
-TEST_CASE("chat: at the prompt nothing computes") {
-    Chat chat({.flags = {"--threads", "2"}});
-    REQUIRE(chat.is_ready());
-    chat.enter("What do cows eat?");
-    REQUIRE(chat->wait_for("grass"));
-    REQUIRE(chat.is_ready());
-    usleep(50'000);  // threads give up waiting for work after a fraction of this
-    const long before = ticks_of(chat->pid());
-    usleep(300'000);
-    CHECK(ticks_of(chat->pid()) - before <= 1);
-    chat.leave();
+TEST_CASE("chat: at the prompt nothing computes, with one team of threads or two") {
+    const Texts kTeams[] = {
+        {"--threads", "2"},
+        {"--threads", "2", "--vram-mb", "64", "--gpu-layers", "6", "--exec", "cpu"}};
+    for (const Texts& flags : kTeams) {
+        Chat chat({.flags = flags});
+        REQUIRE(chat.is_ready());
+        chat.enter("What do cows eat?");
+        REQUIRE(chat->wait_for("grass"));
+        REQUIRE(chat.is_ready());
+        usleep(50'000);  // threads give up waiting for work after a fraction of this
+        const long before = ticks_of(chat->pid());
+        usleep(300'000);
+        CHECK(ticks_of(chat->pid()) - before <= 1);
+        chat.leave();
+    }
 }
 
 TEST_CASE(
