@@ -56,6 +56,15 @@ inline bool may_lock(size_t bytes) {
     return may;
 }
 
+/// Whether munlock() unlocks; sanitizers make it do nothing.
+inline bool can_unlock() {
+    alignas(4096) static std::byte page[4096];
+    const uint64_t before = locked_bytes();
+    mlock2(page, sizeof page, MLOCK_ONFAULT);
+    munlock(page, sizeof page);
+    return locked_bytes() == before;
+}
+
 /// From now on this process, and what it starts, may lock so many bytes; root too.
 inline void limit_locking(uint64_t bytes) {
     prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK);  // for what it starts; fails for who never had it
