@@ -47,7 +47,7 @@ std::optional<double> cpu_quota(const SystemPaths& paths) {
 
 unsigned limit_threads(unsigned cores, std::optional<double> quota) {
     const double most = std::min(double(cores), quota.value_or(cores));
-    return std::max(1u, unsigned(most));
+    return std::max(1u, unsigned(most + 0.5));
 }
 
 unsigned allowed_cores() {

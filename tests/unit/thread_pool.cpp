@@ -325,9 +325,13 @@ TEST_CASE("texts that are no quota limit nothing") {
     CHECK(fake.quota("a line\n0::/") == 1.0);
 }
 
-TEST_CASE("threads are limited by the quota, rounded down, and at least one") {
+TEST_CASE("threads are limited by the quota, rounded, and at least one") {
     CHECK(limit_threads(8, std::nullopt) == 8);
-    CHECK(limit_threads(8, 1.5) == 1);
+    CHECK(limit_threads(8, 1.1) == 1);
+    CHECK(limit_threads(8, 1.49) == 1);
+    CHECK(limit_threads(8, 1.5) == 2);
+    CHECK(limit_threads(1, 1.5) == 1);
+    CHECK(limit_threads(8, 7.6) == 8);
     CHECK(limit_threads(8, 2.0) == 2);
     CHECK(limit_threads(8, 0.2) == 1);
     CHECK(limit_threads(8, 1e300) == 8);
