@@ -167,10 +167,16 @@ SessionOptions session_of(const Model& model, const Config& config, const Log& l
     return options;
 }
 
-/// From the disk, where weights are read in the mapped file.
-void bring_in(const Model& model, const Device& device) {
-    touch_weights(model, device.info(), read_host_ram(), terminal_progress(kName, "loading"),
+/// From the disk, where weights are read in the mapped file. False: it was interrupted.
+bool bring_in(const ModelPlan& plan, const Device& device) {
+    touch_weights(plan, device.info(), read_host_ram(), terminal_progress(kName, "loading"),
                   interrupted());
+    return !interrupted();
+}
+
+Model load(ModelPlan plan, Device& device, const Config& config, const Log& log) {
+    return load_planned(std::move(plan), device, config, 1, log,
+                        terminal_progress(kName, "loading"));
 }
 
 AnswerForm answer_form(const RunFlags& flags, const Tokenizer* tokenizer) {
@@ -189,14 +195,15 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     DeviceOptions options = device_options(config);
     if (flags.is_profiled) options.profile = &profile;
     const auto device = open_device(config.device.kind, options);
-    const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
-                                    terminal_progress(kName, "loading"));
+    ModelPlan plan = plan_placed(request.file, *device, config, 1, log, read_host_ram());
+    check_prompt(request.prompt, context_size(config.memory.max_seq, plan.config.max_positions),
+                 plan.config.vocab);
+    if (!bring_in(plan, *device)) return kInterruptedExit;
+    const Model model = load(std::move(plan), *device, config, log);
     const RunFacts facts = gather_facts(request, model, *device, config);
     SessionOptions in_session = session_of(model, config, log);
     if (flags.is_profiled) in_session.lanes.cpu_timer = &cpu_profile;
     Session session(model, *device, in_session);
-    check_prompt(request.prompt, session);
-    bring_in(model, *device);
     std::optional<NpyRows> dump;
     if (!flags.dump_logits.empty()) dump.emplace(flags.dump_logits, model.config.vocab);
 
@@ -249,12 +256,12 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     catch_interrupts();
     const Request request = open_chat_request(flags, config.run, log);
     const auto device = open_device(config.device.kind, device_options(config));
-    const Model model = load_placed(request.file, *device, config, 1, log, read_host_ram(),
-                                    terminal_progress(kName, "loading"));
+    ModelPlan plan = plan_placed(request.file, *device, config, 1, log, read_host_ram());
+    if (!bring_in(plan, *device)) return kInterruptedExit;
+    const Model model = load(std::move(plan), *device, config, log);
+    if (interrupted()) return kInterruptedExit;
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, session_of(model, config, log));
-    bring_in(model, *device);
-    if (interrupted()) return kInterruptedExit;
 
     const Tokenizer& tokenizer = *request.tokenizer;
     GenerateOptions generate{config.run.max_tokens, request.defaults.stop_ids, flags.stop};

@@ -1,4 +1,4 @@
-// Weights that stay in the mapped file: how many pages they are, and who brings them into memory.
+// Weights that stay in the mapped file: which pages they are, and who brings them into memory.
 #pragma once
 
 #include "libcore/device/host_pages.h"
@@ -11,15 +11,17 @@ namespace hf {
 /// place, else those of residency host_plain.
 PageRanges mapped_pages(const ModelPlan& plan, const DeviceInfo& info);
 
-/// Those of them that a pass reads: not an embedding table that is not the head, for a token reads
-/// a row of it, unless it is to be locked.
-PageRanges pages_of_a_pass(const ModelPlan& plan, const DeviceInfo& info);
+/// Pages that should be in memory before the load: those that passes read, and the vectors in
+/// between, which the load reads. Not an embedding table that is not the head, of which a token
+/// reads a row, unless it is to be locked.
+PageRanges pages_to_touch(const ModelPlan& plan, const DeviceInfo& info);
 
-/// Has these read in, so that the first answer does not wait for the disk. Nothing is done when
-/// they are more than what is available: they would push each other out.
+/// Has these read in, in the order of the file and as fast as the disk can, so that neither the
+/// load nor the first answer waits for single pages. Nothing is done when they are more than what
+/// is available: they would push each other out.
 ///
 /// progress, stop  as of touch_pages()
-void touch_weights(const Model& model, const DeviceInfo& info, const HostRam& ram,
+void touch_weights(const ModelPlan& plan, const DeviceInfo& info, const HostRam& ram,
                    const Progress& progress, const std::atomic<bool>& stop);
 
 }  // namespace hf

@@ -122,19 +122,32 @@ DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& 
     return need;
 }
 
-Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
-                  uint32_t max_logits, const Log& log, const HostRam& ram,
-                  const Progress& progress) {
+ModelPlan plan_placed(std::shared_ptr<const ModelFile> file, const Device& device,
+                      const Config& config, uint32_t max_logits, const Log& log,
+                      const HostRam& ram) {
     ModelPlan plan =
         plan_model(std::move(file), {.tap_layers = {}, .activations = device.info().activations});
     const SessionOptions session = session_options(config.memory, plan.config, max_logits);
-    const DeviceNeed need =
-        place_planned(plan, {device.info(), device.memory(), ram}, config, session);
+    place_planned(plan, {device.info(), device.memory(), ram}, config, session);
     say_where(plan, log);
+    return plan;
+}
+
+Model load_planned(ModelPlan plan, Device& device, const Config& config, uint32_t max_logits,
+                   const Log& log, const Progress& progress) {
+    const uint64_t available = device.memory().free;
     Model model = load_model(std::move(plan), device, log, progress);
-    admit_loaded(model, device.info(), need.available, session);
+    admit_loaded(model, device.info(), available,
+                 session_options(config.memory, model.config, max_logits));
     say_who_multiplies(model, log);
     return model;
+}
+
+Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
+                  uint32_t max_logits, const Log& log, const HostRam& ram,
+                  const Progress& progress) {
+    return load_planned(plan_placed(std::move(file), device, config, max_logits, log, ram), device,
+                        config, max_logits, log, progress);
 }
 
 }  // namespace hf

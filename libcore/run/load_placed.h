@@ -34,9 +34,18 @@ struct Machine {
 DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& config,
                          const SessionOptions& session);
 
-/// The whole way: plan, place, refuse, say where layers go now that it is certain, load, and ask
-/// again with the numbers of the load.
-/// Errors  as plan_model, place_planned and load_model; nothing is left on the device
+/// The first half of the way: plan, place, refuse, and say where layers go, now that it is certain.
+/// Errors  as plan_model and place_planned
+ModelPlan plan_placed(std::shared_ptr<const ModelFile> file, const Device& device,
+                      const Config& config, uint32_t max_logits, const Log& log,
+                      const HostRam& ram);
+
+/// The second: load, and ask again with the numbers of the load.
+/// Errors  as load_model and place_planned; nothing is left on the device
+Model load_planned(ModelPlan plan, Device& device, const Config& config, uint32_t max_logits,
+                   const Log& log, const Progress& progress);
+
+/// Both.
 Model load_placed(std::shared_ptr<const ModelFile> file, Device& device, const Config& config,
                   uint32_t max_logits, const Log& log, const HostRam& ram = read_host_ram(),
                   const Progress& progress = {});

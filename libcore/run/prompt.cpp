@@ -27,14 +27,17 @@ uint32_t context_size(std::optional<uint32_t> wanted, uint32_t model_most) {
 }
 
 void check_prompt(std::span<const int32_t> ids, const Session& session) {
+    check_prompt(ids, session.room(), session.model().config.vocab);
+}
+
+void check_prompt(std::span<const int32_t> ids, uint32_t room, uint32_t vocab) {
     if (ids.empty()) refuse_empty();
-    if (ids.size() > session.room())
+    if (ids.size() > room)
         throw Error(
             fmt::format("the prompt has {} tokens, but the context has room for {}; shorten it "
                         "or raise memory.max_seq (--ctx)",
-                        ids.size(), session.room()),
+                        ids.size(), room),
             Fault::refused);
-    const uint32_t vocab = session.model().config.vocab;
     for (int32_t id : ids)
         if (id < 0 || uint32_t(id) >= vocab)
             throw Error(

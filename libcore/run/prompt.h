@@ -29,6 +29,8 @@ uint32_t context_size(std::optional<uint32_t> wanted, uint32_t model_most);
 /// anything runs. One that fills the context to the last token fits; the answer then has one token.
 /// Errors  hf::Error(usage), or refused, with both numbers, for one that is too long
 void check_prompt(std::span<const int32_t> ids, const Session& session);
+/// The same before there is a session: for a context with room for so many tokens.
+void check_prompt(std::span<const int32_t> ids, uint32_t room, uint32_t vocab);
 
 /// Runs the ids piece by piece and commits each. Returns the logits (vocab) behind the last one, or
 /// nothing when `interrupt` became true: the pieces until then are committed.
