@@ -124,7 +124,7 @@ void show_memory(Page& page, const PlanFacts& facts) {
         {"pinned", t.bytes[size_t(Residency::host_mapped)]},
         {"slack behind it", facts.pad_bytes},
         {"in the mapped file", t.bytes[size_t(Residency::host_plain)]},
-        {"of it locked in memory", facts.locked_bytes},
+        {"of its pages locked in memory", facts.locked_bytes},
         {"mirrored", t.mirrored_bytes},
         {"activations", facts.session.host_bytes},
     };

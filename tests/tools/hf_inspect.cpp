@@ -134,6 +134,26 @@ TEST_CASE("hf-inspect: the page has a bar for each layer, a table for each budge
     CHECK(contains(sweep[12]["refusal"], "gpu_layer_budget"));
 }
 
+TEST_CASE("hf-inspect: what --lock would lock is in the plan, without a card and with one") {
+    const std::string path = data_path("models/tiny_llama");
+    const std::vector<std::string> kPlaces[] = {
+        {path}, {path, "--vram-mb", "64", "--gpu-layers", "1", "--exec", "cpu"}};
+    for (std::vector<std::string> arguments : kPlaces) {
+        CHECK(object_of(arguments)["plan"]["locked_bytes"] == 0);
+        CHECK_FALSE(contains(hf_inspect(arguments).out, "locked in memory"));
+        arguments.push_back("--lock");
+        const Json plan = object_of(arguments)["plan"];
+        const bool in_place = plan["reads_in_place"];
+        const uint64_t mapped =
+            plan["totals"][in_place ? "device_bytes" : "host_plain_bytes"].get<uint64_t>() -
+            (in_place ? plan["vector_bytes"].get<uint64_t>() : 0);
+        constexpr uint64_t kEdges = 2 * 4096;  // pages that it shares with others
+        CHECK(plan["locked_bytes"] >= mapped);
+        CHECK(plan["locked_bytes"] <= mapped + kEdges);
+        CHECK(contains(hf_inspect(arguments).out, "locked in memory"));
+    }
+}
+
 TEST_CASE("hf-inspect: a budget that does not fit is a refusal, and an error where it is loaded") {
     const std::vector<std::string> flags = {demo_model_path(), "--vram-mb", "20", "--gpu-layers",
                                             "12"};
