@@ -33,8 +33,7 @@ ModelDefaults read_model_defaults(const ModelFile& file, const Tokenizer* tokeni
 /// about sampling: GGUF files have no generation_config.json. Unset: no card that is known.
 ///
 /// thinking  what was asked for; unset: the template's own default
-/// Source    the cards of Qwen3.5 and Qwen3, "best practices", general use; Llama 3's
-///           generation_config.json
+/// Source    beside each row of the table
 SamplingConfig card_sampling(std::string_view chat_template, std::optional<bool> thinking);
 
 /// A person's value, else the model's, else the neutral one.

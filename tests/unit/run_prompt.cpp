@@ -152,14 +152,32 @@ TEST_CASE("model defaults: the cards' advice goes by the chat template and by th
         CHECK((by_default == SamplingConfig{}) ==
               (card_sampling(t.name, true) == SamplingConfig{}));
     }
-    CHECK(card_sampling("qwen3.5", {}).temperature == 1.0f);
-    CHECK(card_sampling("qwen3.5", {}).presence_penalty == 1.5f);
-    CHECK(card_sampling("qwen3.5", false).top_p == 0.8f);
-    CHECK(card_sampling("qwen3.5-small", {}) == card_sampling("qwen3.5", false));
-    CHECK(card_sampling("qwen3", {}).temperature == 0.6f);
-    CHECK(card_sampling("llama3", true).top_p == 0.9f);
-    CHECK(card_sampling("", {}) == SamplingConfig{});
-    CHECK(card_sampling("chatml", {}) == SamplingConfig{});
+    // temperature, top_p, top_k, presence_penalty, as the cards print them; -1: not said
+    const struct {
+        const char* name;
+        bool thinks;
+        float temperature, top_p, top_k, presence_penalty;
+    } cards[] = {
+        {"qwen3.5", true, 1.0f, 0.95f, 20, 1.5f},
+        {"qwen3.5", false, 0.7f, 0.8f, 20, 1.5f},
+        {"qwen3.5-small", true, 1.0f, 0.95f, 20, 1.5f},
+        {"qwen3.5-small", false, 1, 1, 20, 2},
+        {"qwen3", true, 0.6f, 0.95f, 20, -1},
+        {"qwen3", false, 0.7f, 0.8f, 20, -1},
+        {"llama3", false, 0.6f, 0.9f, -1, -1},
+        {"llama3.1", true, 0.6f, 0.9f, -1, -1},
+        {"chatml", false, -1, -1, -1, -1},
+        {"", false, -1, -1, -1, -1},
+    };
+    for (const auto& card : cards) {
+        CAPTURE(std::string(card.name));
+        const SamplingConfig s = card_sampling(card.name, card.thinks);
+        CHECK(s.temperature.value_or(-1) == card.temperature);
+        CHECK(s.top_p.value_or(-1) == card.top_p);
+        CHECK((s.top_k ? float(*s.top_k) : -1) == card.top_k);
+        CHECK(s.presence_penalty.value_or(-1) == card.presence_penalty);
+    }
+    CHECK(card_sampling("qwen3.5-small", {}) == card_sampling("qwen3.5-small", false));
 }
 
 TEST_CASE("model defaults: a model that does not sample is greedy") {
