@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kSummary = "a prompt to text";
 constexpr const char* kIntroduction =
     "hf-run \"Tell me a short story about a dragon.\"    asks the bundled model\n"
-    "hf-run MODEL \"prompt\"    asks another one: a folder, or a name from hipfire.toml\n"
-    "echo prompt | hf-run     the prompt may come through a pipe; without one it is a chat";
+    "hf-run MODEL    a chat with another one: a folder, or a name from hipfire.toml; a prompt may "
+    "follow, or come through a pipe";
 
 bool sets(const RunFlags& flags, std::string_view key) {
     const auto& settings = flags.common.settings;

@@ -13,6 +13,8 @@
 namespace hf {
 namespace {
 
+constexpr const char* kOptionsGroup = "Options";  // CLI11's own
+
 using Flags = std::vector<const CLI::Option*>;
 
 /// The flags of a group; without one, all that --help names.
@@ -115,8 +117,8 @@ constexpr const char* kManEnd =
 
 std::string help_text(const CLI::App& app) {
     std::string text = app.get_description() + "\n";
-    for (const char* group : {"Options", kSettingsGroup}) {
-        text += fmt::format("\n{}:\n", group);
+    for (const std::string_view group : {kOptionsGroup, kSettingsGroup}) {
+        text += group == kOptionsGroup ? "\n" : fmt::format("\n{}:\n", group);
         for (const CLI::Option* flag : flags_of(app, group)) {
             std::string names = fmt::format("{}", fmt::join(spellings(*flag), ","));
             if (!flag->get_type_name().empty()) names += " " + flag->get_type_name();
@@ -132,7 +134,7 @@ std::string man_page(const CLI::App& app, std::string_view summary) {
         ".TH {} 1 \"\" \"hipfire {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.nf\n{}\n.fi\n", name,
         HF_VERSION, name, troff(summary), troff(app.get_description()));
     text += ".SH OPTIONS\n";
-    for (const CLI::Option* flag : flags_of(app, "Options")) text += man_flag(*flag);
+    for (const CLI::Option* flag : flags_of(app, kOptionsGroup)) text += man_flag(*flag);
     text += ".SH SETTINGS\n";
     for (const CLI::Option* flag : flags_of(app, kSettingsGroup)) text += man_flag(*flag);
     return text + kManEnd;

@@ -209,7 +209,7 @@ std::span<const Key> config_keys() {
     {"memory.host_headroom_mb", "HIPFIRE_HOST_HEADROOM_MB", "", "4096",
      number(memory, &MemoryConfig::host_headroom_mb, 0u, kMaxMib),
      "MiB of host memory that pinned weights must leave free"},
-    {"memory.require_coverage", "HIPFIRE_REQUIRE_COVERAGE", "--require-coverage", "false",
+    {"memory.require_coverage", "HIPFIRE_REQUIRE_COVERAGE", "", "false",
      word(memory, &MemoryConfig::require_coverage, {{"false", false}, {"true", true}}),
      "Refuse formats that the processor cannot multiply, in place of leaving them to the device"},
 
