@@ -24,7 +24,7 @@ namespace hf {
 namespace {
 
 // Typed for the person when a signal ends the line, so that the cursor goes below all of its rows.
-// Ctrl-C never arrives as a key. What has begun (a key of several characters) may swallow some.
+// Ctrl-C itself is a signal by then. What has begun (a key of several characters) may swallow some.
 constexpr wchar_t kEndKey = 3;
 constexpr const char* kEndKeyName = "^C";
 constexpr int kMostEndKeys = 3;
@@ -90,6 +90,19 @@ class Editing {
     };
     struct sigaction before_[std::size(kSignals)];
 };
+
+/// While a line is edited the terminal leaves these keys to us, because a paste may hold them too.
+/// One that is typed does what the terminal would do: it signals all who are in the foreground.
+bool signal_of_key(char key) {
+    constexpr struct {
+        int place, signal;
+    } kKeys[] = {{VINTR, SIGINT}, {VQUIT, SIGQUIT}, {VSUSP, SIGTSTP}};
+    if ((modes_before.c_lflag & ISIG) == 0) return false;
+    for (const auto& [place, signal] : kKeys)
+        if (const cc_t own = modes_before.c_cc[place]; own != _POSIX_VDISABLE && own == cc_t(key))
+            return kill(0, signal) == 0;
+    return false;
+}
 
 /// Waits until a byte can be read or a signal came.
 void wait_for_input() {
@@ -208,15 +221,16 @@ int LineEditor::State::read_character(EditLine* editor, wchar_t* out) {
     State& state = of(editor);
     std::string bytes;
     CodePoint point{};
-    do {
+    while (bytes.empty() || point.state == CodePoint::State::cut) {
         char byte;
         if (!state.next_byte(byte, 1)) {
             *out = kEndKey;
             return state.end_keys++ < kMostEndKeys ? 1 : -1;
         }
+        if (bytes.empty() && signal_of_key(byte)) continue;
         bytes += byte;
         point = code_point_at(bytes, 0);
-    } while (point.state == CodePoint::State::cut);
+    }
     if (point.bytes < bytes.size()) state.held.insert(0, bytes.substr(point.bytes));
     *out = wchar_t(point.value);
     return 1;
@@ -262,6 +276,8 @@ LineEditor::LineEditor(bool has_escapes) : state_(std::make_unique<State>()) {
     // el_set would keep copies of the names for ever
     el_wset(s.editor, EL_ADDFN, L"hf-paste", L"Insert what is pasted", State::insert_paste);
     el_source(s.editor, nullptr);  // ~/.editrc: other keys, vi mode
+    el_set(s.editor, EL_SETTY, "-d", "-isig", "-ixon",
+           nullptr);  // while editing: see signal_of_key
     el_set(s.editor, EL_BIND, kPasteBegin, "hf-paste", nullptr);
     el_set(s.editor, EL_BIND, kEndKeyName, "ed-newline", nullptr);
     el_set(s.editor, EL_BIND, "-a", kEndKeyName, "ed-newline", nullptr);  // of vi's command mode

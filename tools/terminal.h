@@ -35,7 +35,7 @@ class LineEditor {
 
     /// Edits one line. A paste of several lines is inserted as it is and stays one line. Sleeps
     /// while nothing is typed. Follows the window's size; Ctrl-Z stops the process with the
-    /// terminal restored.
+    /// terminal restored. In a paste such keys are text, though not for terminals without escapes.
     Line read(const std::string& prompt);
 
     /// Adds a line to those that the up arrow brings back.

@@ -24,6 +24,10 @@ using Texts = std::vector<std::string>;
 constexpr const char* kPrompt = "> ";
 constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
+constexpr const char* kCtrlQ = "\x11";
+constexpr const char* kCtrlS = "\x13";
+constexpr const char* kCtrlZ = "\x1a";
+constexpr const char* kQuitKey = "\x1c";
 const Texts kLongAnswer = {"--ignore-eos", "--max-tokens", "1500"};
 const Texts kSlow = {"--isa", "scalar", "--threads", "1"};
 
@@ -132,6 +136,7 @@ TEST_CASE("chat: every way to leave restores the terminal and has its exit code"
          },
          130},
         {"QUIT", [](Chat& c) { c->signal(SIGQUIT); }, 128 + SIGQUIT},
+        {"the key of QUIT", [](Chat& c) { c->type(kQuitKey); }, 128 + SIGQUIT},
     };
     for (const auto& way : ways) {
         CAPTURE(std::string(way.name));
@@ -328,6 +333,37 @@ TEST_CASE("chat: a paste of several lines is one message, and the next chat reme
     const std::string history = read_file(chat->home / ".local/state/hipfire/history");
     CHECK(history == "one\\ntwo\\nthr\ufffd[31mee\n/stats\n");
     chat->leave();
+}
+
+TEST_CASE("chat: in a paste no key is one: what would interrupt, stop or freeze is text") {
+    Chat chat;
+    REQUIRE(chat.is_ready());
+    std::string paste = "\x1b[200~a";
+    for (const char* key : {kCtrlC, kCtrlD, kCtrlQ, kCtrlS, kCtrlZ, kQuitKey}) paste += key;
+    chat->type(paste + "/quit\rz\x1b[201~");
+    REQUIRE(chat->wait_for("z"));
+    chat.enter("");
+    REQUIRE(chat.is_ready());
+    CHECK(read_file(chat.home / ".local/state/hipfire/history") ==
+          "a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd/quit\\nz\n");
+    chat.leave();
+}
+
+TEST_CASE("chat: the terminal's own key interrupts, not another one") {
+    Chat chat({.prepare = [] {
+        termios modes;
+        tcgetattr(STDIN_FILENO, &modes);
+        modes.c_cc[VINTR] = 7;
+        tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+    }});
+    REQUIRE(chat.is_ready());
+    chat->type("dropped\x07");
+    REQUIRE(chat.is_ready());
+    chat->type("\x07");
+    CHECK(chat->wait_for("Ctrl-C again leaves"));
+    REQUIRE(chat.is_ready());
+    chat->type("\x07");
+    CHECK(chat->wait_for_exit() == 0);
 }
 
 TEST_CASE("chat: colours and escapes only where they are wanted") {
