@@ -247,6 +247,7 @@ Request open_chat_request(const RunFlags& flags, const RunConfig& config, const 
                                 "text to go on with: hf-run \"Once upon a time\"",
                                 r.file->path),
                     Fault::refused);
+    check_chat_tokens(*r.tokenizer, *r.chat_template, config.thinking);
     return r;
 }
 

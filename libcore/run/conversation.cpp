@@ -43,6 +43,13 @@ std::optional<int32_t> readable_id(const Tokenizer& tokenizer, std::string_view 
 
 }  // namespace
 
+void check_chat_tokens(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                       std::optional<bool> thinking) {
+    const ChatMessage turns[] = {
+        {"system", "x", {}}, {"user", "x", {}}, {"assistant", "x", {}}, {"user", "x", {}}};
+    tokenizer.encode(render_chat(chat, turns, {/*add_generation_prompt=*/true, thinking}));
+}
+
 Conversation::Conversation(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat,
                            ConversationOptions options)
     : session_(session),

@@ -45,6 +45,11 @@ struct Turn {
     std::optional<uint64_t> seed;  // unset: nothing is drawn
 };
 
+/// What every turn of a conversation needs, asked before there is one.
+/// Errors  hf::Error naming a token of the template that the vocabulary lacks
+void check_chat_tokens(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                       std::optional<bool> thinking);
+
 class Conversation {
   public:
     /// All outlive it. The session is fresh, and nobody else feeds it.

@@ -421,6 +421,7 @@ TEST_CASE(
         {joined(demo, {"--json"}), "--json needs a prompt", 2},
         {joined(demo, {"--raw"}), "--raw needs a prompt", 2},
         {{HF_RUN, "-m", data_path("models/tiny_qwen35_a")}, "has no tokenizer", 4},
+        {joined(demo, {"--template", "llama3"}), "needs the token '<|begin_of_text|>'", 1},
         {{"/bin/sh", "-c", "\"$0\" \"$@\" >&-", HF_RUN, "-m", demo_model_path()},
          "there is no prompt",
          2},
