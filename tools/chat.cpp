@@ -300,7 +300,8 @@ int Chat::run() {
         keep_in_history(message);
         handle(message);
     }
-    return is_gone_ || end_wanted() ? kInterruptedExit : 0;
+    if (end_wanted()) return interrupted_exit();
+    return is_gone_ ? kInterruptedExit : 0;
 }
 
 int chat(const ChatSetup& setup) {

@@ -22,7 +22,7 @@ struct ChatSetup {
 
 /// Talks until the person leaves. Standard input and output are terminals. What goes wrong with one
 /// message or command is said, and the chat goes on.
-/// Returns the exit code: 0, or kInterruptedExit when a signal ended it
+/// Returns the exit code: 0, or as interrupted_exit() says when a signal ended it
 /// Errors  hf::Error when the terminal cannot be used
 int chat(const ChatSetup& setup);
 

@@ -43,7 +43,7 @@ std::vector<int32_t> read_calibration(const std::string& path, const ModelFile& 
 
 int stop_early(const Log& log) {
     log.warn("interrupted; nothing was written");
-    return kInterruptedExit;
+    return interrupted_exit();
 }
 
 int quantize(const QuantizeFlags& flags, const Config& config, const Log& log) {

@@ -187,7 +187,7 @@ AnswerForm answer_form(const RunFlags& flags, const Tokenizer* tokenizer) {
 int answer(const RunFlags& flags, const Config& config, const Log& log) {
     catch_interrupts();
     std::string text = flags.prompt_ids.empty() ? read_prompt(flags) : "";
-    if (interrupted()) return kInterruptedExit;
+    if (interrupted()) return interrupted_exit();
 
     Request request = open_request(flags, config.run, log);
     encode_prompt(request, flags, config.run, std::move(text));
@@ -198,7 +198,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     ModelPlan plan = plan_placed(request.file, *device, config, 1, log, read_host_ram());
     check_prompt(request.prompt, context_size(config.memory.max_seq, plan.config.max_positions),
                  plan.config.vocab);
-    if (!bring_in(plan, *device)) return kInterruptedExit;
+    if (!bring_in(plan, *device)) return interrupted_exit();
     const Model model = load(std::move(plan), *device, config, log);
     const RunFacts facts = gather_facts(request, model, *device, config);
     SessionOptions in_session = session_of(model, config, log);
@@ -228,14 +228,14 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     writer.finish(facts, generation, flags.print_hash ? std::optional(hash) : std::nullopt,
                   options.profile);
     if (dump) dump->finish();
-    if (output.is_closed()) return 0;
+    if (output.is_closed()) return interrupted_exit();
     if (flags.is_profiled && !flags.is_json)
         write_error(profile_text(profile, generation.prompt.seconds + generation.decode.seconds,
                                  facts.device.threads));
     log.info(summary_line(facts, generation));
     if (flags.print_hash && !flags.is_json)
         write_error(fmt::format("{}: hash {:016x}\n", kName, hash));
-    return generation.finish == Finish::interrupted ? kInterruptedExit : 0;
+    return generation.finish == Finish::interrupted ? interrupted_exit() : 0;
 }
 
 Request open_chat_request(const RunFlags& flags, const RunConfig& config, const Log& log) {
@@ -258,9 +258,9 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     const Request request = open_chat_request(flags, config.run, log);
     const auto device = open_device(config.device.kind, device_options(config));
     ModelPlan plan = plan_placed(request.file, *device, config, 1, log, read_host_ram());
-    if (!bring_in(plan, *device)) return kInterruptedExit;
+    if (!bring_in(plan, *device)) return interrupted_exit();
     const Model model = load(std::move(plan), *device, config, log);
-    if (interrupted()) return kInterruptedExit;
+    if (interrupted()) return interrupted_exit();
     const RunFacts facts = gather_facts(request, model, *device, config);
     Session session(model, *device, session_of(model, config, log));
 

@@ -107,7 +107,7 @@ constexpr const char* kManEnd =
     ".TP\n3\na device was required and there is none\n"
     ".TP\n4\npossible, but refused; the message names the setting\n"
     ".TP\n5\nsomething was skipped although nothing may be\n"
-    ".TP\n130\ninterrupted\n"
+    ".TP\n129, 130\nended by the signal HUP; by Ctrl-C or the signal TERM\n"
     ".SH FILES\n"
     ".TP\n\\fIhipfire.toml\\fR, \\fI$XDG_CONFIG_HOME/hipfire/hipfire.toml\\fR\n"
     "Settings. What a flag says goes before a variable, and that before the file;\n"

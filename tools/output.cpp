@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,13 @@ bool write_all(int descriptor, std::string_view text) {
     return true;
 }
 
+/// What a write says when nobody will read any more.
+bool means_gone(int fault, int descriptor) {
+    struct stat s {};
+    return fault == EPIPE ||
+           (fault == EIO && fstat(descriptor, &s) == 0 && S_ISCHR(s.st_mode));  // a terminal
+}
+
 /// A pipe with a name waits for its writer, or for Ctrl-C.
 int open_to_read(const std::string& path) {
     int descriptor = -1;
@@ -46,8 +54,8 @@ int open_to_read(const std::string& path) {
 void Output::write(std::string_view text) {
     if (is_closed_ || write_all(STDOUT_FILENO, text)) return;
     is_closed_ = true;
-    if (errno != EPIPE)
-        throw Error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+    if (const int fault = errno; !means_gone(fault, STDOUT_FILENO))
+        throw Error(fmt::format("standard output cannot be written: {}", std::strerror(fault)));
 }
 
 void write_error(std::string_view text) {

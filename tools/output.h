@@ -10,8 +10,9 @@ namespace hf {
 /// Standard output. Every write goes out at once, so nothing is left to flush and nothing is lost.
 class Output {
   public:
-    /// Errors  hf::Error with what the system said (a full disk, ...). A reader that has gone is no
-    ///         error: is_closed() is true from then on, and writes do nothing.
+    /// Errors  hf::Error with what the system said (a full disk, ...). A reader that has gone, or a
+    ///         terminal that hung up, is no error: is_closed() is true from then on, and writes do
+    ///         nothing.
     void write(std::string_view text);
     bool is_closed() const { return is_closed_; }
 

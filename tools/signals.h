@@ -5,14 +5,20 @@
 
 namespace hf {
 
-/// The exit code of a tool that was interrupted.
+/// The exit code of a tool that was interrupted, by whatever but SIGHUP.
 inline constexpr int kInterruptedExit = 130;
 
-/// From now on SIGINT and SIGTERM set interrupted(); another one ends the process at once.
+/// The exit code by the signals that came: 129 if SIGHUP did, else 130. 0: none came, so that
+/// interrupted() is the tool's own doing.
+int interrupted_exit();
+
+/// From now on SIGINT, SIGTERM and SIGHUP set interrupted(); another one ends the process at once.
+/// A SIGHUP that the parent ignores (nohup) stays ignored.
 void catch_interrupts();
 
 /// From now on SIGINT sets interrupted() however often it comes: in a chat it ends an answer, not
-/// the chat. SIGTERM and SIGHUP set end_wanted() too; another one ends the process at once.
+/// the chat. SIGTERM and SIGHUP, unless it is ignored, set end_wanted() too; another one ends the
+/// process at once.
 ///
 /// restore  called before such an end, in the signal handler
 void catch_chat_signals(void (*restore)());

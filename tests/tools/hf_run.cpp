@@ -10,6 +10,7 @@
 
 #include "tests/support/data.h"
 #include "tests/tools/process.h"
+#include "tests/tools/terminal_process.h"
 
 using namespace hf::test;
 using Json = nlohmann::json;
@@ -321,8 +322,8 @@ TEST_CASE("hf-run: a model without a tokenizer takes ids and prints ids") {
     for (const std::string& line : lines(run.out)) CHECK(line == std::to_string(std::stoi(line)));
 }
 
-TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 130") {
-    for (int signal : {SIGINT, SIGTERM}) {
+TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 130, 129 by HUP") {
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
         const std::string path =
             fs::temp_directory_path() / ("hf_run_cut_" + std::to_string(getpid()) + ".npy");
         auto arguments = kLongStory;
@@ -333,7 +334,7 @@ TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 1
                                         was_sent = kill(child, signal) == 0;
                                     return true;
                                 }});
-        CHECK(run.code == 130);
+        CHECK(run.code == (signal == SIGHUP ? 129 : 130));
         const auto list = objects(run.out);
         CHECK(list.back()["finish"] == "interrupted");
         CHECK(list.size() < 1000);
@@ -342,6 +343,31 @@ TEST_CASE("hf-run: an interrupt ends the answer with its summary and exit code 1
         CHECK(fs::file_size(path) == 128 + rows * 4096 * sizeof(float));
         fs::remove(path);
     }
+}
+
+TEST_CASE("hf-run: a terminal that hangs up ends it cleanly, unless nohup says to go on") {
+    const std::string path =
+        fs::temp_directory_path() / ("hf_run_hung_" + std::to_string(getpid()) + ".npy");
+    std::vector<std::string> command = {HF_RUN, "-m", demo_model_path(), "--dump-logits", path};
+    command.insert(command.end(), kLongStory.begin(), kLongStory.end());
+    TerminalProcess process(command, {"TERM=xterm"});
+    REQUIRE(process.wait_for("nce"));
+    process.hang_up();
+    CHECK(process.wait_for_exit() == 129);
+    CHECK(fs::file_size(path) > 128);
+    fs::remove(path);
+
+    bool was_sent = false;
+    const Outcome run =
+        run_process({"/bin/sh", "-c",
+                     std::string("trap '' HUP; exec ") + HF_RUN + " -m " + demo_model_path() +
+                         " --raw 'Once upon a time' --ignore-eos --max-tokens 30 --print-ids"},
+                    {.on_output = [&](pid_t child, const std::string&) {
+                        if (!was_sent) was_sent = kill(child, SIGHUP) == 0;
+                        return true;
+                    }});
+    CHECK(run.code == 0);
+    CHECK(lines(run.out).size() == 30);
 }
 
 TEST_CASE("hf-run: an interrupt in a long prompt ends it with its summary and exit code 130") {
