@@ -41,12 +41,21 @@ bool means_gone(int fault, int descriptor) {
            (fault == EIO && fstat(descriptor, &s) == 0 && S_ISCHR(s.st_mode));  // a terminal
 }
 
-/// A pipe with a name waits for its writer, or for Ctrl-C.
+/// A pipe with a name does not wait for its writer: read_or_stop does.
 int open_to_read(const std::string& path) {
-    int descriptor = -1;
-    do descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    while (descriptor < 0 && errno == EINTR && !interrupted());
-    return descriptor;
+    return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/// As read(), of something that may not have come yet. Once interrupted() is true it is at its end.
+ssize_t read_or_stop(int descriptor, char* to, size_t most) {
+    constexpr int kMs = 100;  // a signal may come just before a wait, so none is long
+    while (!interrupted()) {
+        pollfd ready{descriptor, POLLIN, 0};
+        if (poll(&ready, 1, kMs) <= 0) continue;
+        const ssize_t n = read(descriptor, to, most);
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN)) return n;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -68,15 +77,11 @@ std::string read_text(const std::string& path) {
     const std::string label = is_stdin ? "standard input" : path;
     const int descriptor = is_stdin ? STDIN_FILENO : open_to_read(path);
     std::string text;
-    if (descriptor < 0 && interrupted()) return text;
     ssize_t n = descriptor < 0 ? -1 : 1;
-    while (n > 0 && text.size() <= kMostBytes && !interrupted()) {
+    while (n > 0 && text.size() <= kMostBytes) {
         char piece[1 << 16];
-        n = read(descriptor, piece, sizeof piece);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            text.append(piece, size_t(n));
+        n = read_or_stop(descriptor, piece, sizeof piece);
+        if (n > 0) text.append(piece, size_t(n));
     }
     const int fault = errno;
     if (descriptor >= 0 && !is_stdin) close(descriptor);
@@ -118,9 +123,8 @@ std::optional<std::string_view> LineReader::next() {
             throw Error(
                 fmt::format("{}: line {} has more than {} bytes", label_, number_ + 1, kMostBytes));
         char piece[1 << 16];
-        const ssize_t n = read(descriptor_, piece, sizeof piece);
-        if (n < 0 && errno != EINTR)
-            throw Error(fmt::format("{}: cannot be read: {}", label_, std::strerror(errno)));
+        const ssize_t n = read_or_stop(descriptor_, piece, sizeof piece);
+        if (n < 0) throw Error(fmt::format("{}: cannot be read: {}", label_, std::strerror(errno)));
         if (n > 0) buffer_.append(piece, size_t(n));
         is_read_ = n == 0;
     }

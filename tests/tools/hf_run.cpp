@@ -395,7 +395,7 @@ TEST_CASE("hf-run: an interrupt while the prompt is awaited ends it, whichever w
     REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
     // $1: a pipe that nobody opens to write, or one that stays open and empty
     const std::string wait =
-        "until grep -q SigCgt:.*[2367abef]$ /proc/$pid/status; do sleep 0.01; done; sleep 0.2\n"
+        "until grep -q SigCgt:.*[2367abef]$ /proc/$pid/status; do sleep 0.01; done\n"
         "kill -INT $pid; wait $pid; code=$?; kill $writer 2>/dev/null; exit $code";
     for (const char* start : {"$RUN --file $FIFO & pid=$!; writer=\n",
                               "sleep 100 >$FIFO & writer=$!; $RUN <$FIFO & pid=$!\n",
