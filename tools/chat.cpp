@@ -92,9 +92,16 @@ constexpr Command kCommands[] = {
 };
 
 /// A path as the shell would take it: ~/ is the home.
+/// Errors  hf::Error(usage) for what a shell would make something else of
 std::string full_path(const std::string& home, std::string_view path) {
     if (path == "-") return "./-";  // a file, not standard input
-    return path.starts_with("~/") ? fmt::format("{}{}", home, path.substr(1)) : std::string(path);
+    if (!path.starts_with('~')) return std::string(path);
+    if (path.starts_with("~/") && !home.empty()) return fmt::format("{}{}", home, path.substr(1));
+    throw Error(fmt::format("{}: {}; write the whole path, or ./{} for a file of that name", path,
+                            path.starts_with("~/") ? "HOME is not set, so there is no ~"
+                                                   : "only ~/FILE, in your own home, is known",
+                            path),
+                Fault::usage);
 }
 
 }  // namespace
@@ -167,7 +174,14 @@ void Chat::save(std::string_view name) {
 
 void Chat::load(std::string_view name) {
     const std::string path = full_path(setup_.home, name);
-    conversation_.set_messages(parse_chat_file(read_text(path), path));
+    const std::string text = read_text(path);
+    if (interrupted()) return screen_.note("(interrupted; nothing was loaded)");
+    std::vector<ChatMessage> messages = parse_chat_file(text, path);
+    try {
+        conversation_.set_messages(std::move(messages));
+    } catch (const Error& error) {
+        throw Error(fmt::format("{}: {}", path, error.what()), error.fault());
+    }
     own_file_ = path;
     screen_.note(fmt::format("({} loaded from {})",
                              counted(conversation_.messages().size(), "message"), path));
@@ -185,7 +199,9 @@ void Chat::say_why_it_ended(const Generation& g) {
         case Finish::interrupted:
             return screen_.note(g.ids.empty() ? "(interrupted; the message was not kept)"
                                               : "(interrupted)");
-        default:
+        case Finish::stop_string:
+            return screen_.note("(ended in front of a text of --stop)");
+        case Finish::stop:
             return;
     }
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -275,10 +276,12 @@ TEST_CASE("chat: a full disk leaves no half file, and says so") {
 }
 
 TEST_CASE("chat: what is wrong is said, and the chat goes on") {
-    Chat chat;
+    Chat chat({.flags = {"--stop", "grass"}});
     REQUIRE(chat.is_ready());
     const fs::path other = chat.home / "other";
     std::ofstream(other) << "{}";
+    std::ofstream(chat.home / "turns")
+        << R"({"format": "hipfire chat", "version": 1, "messages": [{"role": "user", "content": "x"}]})";
     const struct {
         std::string line;
         const char* says;
@@ -292,7 +295,12 @@ TEST_CASE("chat: what is wrong is said, and the chat goes on") {
         {"/load /no/such/file", "/no/such/file"},
         {"/load /", "directory"},
         {"/load ~/other", "is not a saved chat"},
+        {"/load ~/turns", "/turns: the last of 1 messages"},
+        {"/load ~root/x", "~root/x: only ~/FILE"},
         {"/system", "no system message"},
+        {"What do cows eat?", "(ended in front of a text of --stop)"},
+        {"/save ~", "./~ for a file of that name"},
+        {"/reset", "a new conversation"},
         {"/system Be brief.", "system message: Be brief."},
         {"/save ~/other", "exists already"},
         {"/system none", "no system message"},
@@ -306,6 +314,20 @@ TEST_CASE("chat: what is wrong is said, and the chat goes on") {
         REQUIRE(chat.is_ready());
     }
     CHECK(read_file(other) == "{}");
+    chat.leave();
+}
+
+TEST_CASE("chat: Ctrl-C ends the wait for a file that does not come, and the conversation stays") {
+    Chat chat;
+    const std::string fifo = chat.home / "fifo";
+    REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+    REQUIRE(chat.is_ready());
+    chat.enter("/load " + fifo);
+    REQUIRE(chat->wait_for("fifo"));
+    REQUIRE(chat->wait_for("\x1b[?2004l"));  // from here on the terminal sends signals again
+    chat->type(kCtrlC);
+    CHECK(chat->wait_for("(interrupted; nothing was loaded)"));
+    REQUIRE(chat.is_ready());
     chat.leave();
 }
 
