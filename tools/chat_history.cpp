@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "libcore/base/error.h"
-#include "tools/output.h"
 #include "tools/terminal.h"
 #include "tools/write_file.h"
 
@@ -79,7 +80,9 @@ std::vector<std::string> ChatHistory::read() const {
     if (fault || bytes > 4 * kMostBytes)
         throw Error(fmt::format("{}: is no history of chats ({}); move it away", path_,
                                 fault ? fault.message() : fmt::format("{} bytes", bytes)));
-    const std::string text = read_text(path_);
+    std::ifstream in(path_, std::ios::binary);  // to its end, whatever signals come
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in.is_open() || in.bad()) throw Error(fmt::format("{}: cannot be read", path_));
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
         if (end > at) messages.push_back(as_message(std::string_view(text).substr(at, end - at)));

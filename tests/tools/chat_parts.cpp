@@ -14,6 +14,7 @@
 #include "tools/chat_history.h"
 #include "tools/chat_input.h"
 #include "tools/chat_screen.h"
+#include "tools/signals.h"
 #include "tools/write_file.h"
 
 using namespace hf;
@@ -221,6 +222,16 @@ TEST_CASE("chat history: two chats at once lose nothing") {
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
     CHECK(ChatHistory(path).read().size() == 60);
+}
+
+TEST_CASE("chat history: Ctrl-C while it is written loses nothing of it") {
+    const Folder folder;
+    ChatHistory history(folder.file("history"));
+    history.add("kept");
+    interrupted() = true;
+    history.add("new");
+    interrupted() = false;
+    CHECK(history.read() == std::vector<std::string>{"kept", "new"});
 }
 
 TEST_CASE("chat history: whatever stands in the file is text, and a file too large is none") {
