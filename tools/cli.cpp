@@ -214,8 +214,14 @@ int run_tool(const char* name, const std::function<int()>& tool) {
     return int(Fault::world);
 }
 
+bool knows_escapes(const Environment& environment) {
+    const std::string term = variable(environment, "TERM");
+    return !term.empty() && term != "dumb" && term != "unknown";
+}
+
 bool has_colours(const Environment& environment, int descriptor) {
-    return variable(environment, "NO_COLOR").empty() && is_terminal(descriptor);
+    return variable(environment, "NO_COLOR").empty() && knows_escapes(environment) &&
+           is_terminal(descriptor);
 }
 
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment) {

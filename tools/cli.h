@@ -49,7 +49,10 @@ int run_tool(const char* name, const std::function<int()>& tool);
 /// person. Quiet: warnings and errors only.
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment);
 
-/// Whether a descriptor, standard error if not said, is a terminal and nobody set NO_COLOR.
+/// Whether TERM names a terminal that takes escape sequences.
+bool knows_escapes(const Environment& environment);
+
+/// Whether a descriptor, standard error if not said, is such a terminal and nobody set NO_COLOR.
 bool has_colours(const Environment& environment, int descriptor = 2);
 
 Sources config_sources(const CommonFlags& flags, const Environment& environment);

@@ -271,11 +271,10 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
         session, tokenizer, *request.chat_template,
         {facts.sampling, known_ids(&tokenizer, model.config.vocab), generate, config.run.thinking});
     conversation.set_system(config.run.system);
-    const bool has_escapes = knows_escapes(variable(environment, "TERM"));
     return chat({.conversation = conversation,
                  .model = facts.model,
                  .device = device_text(facts.device),
-                 .style = {has_escapes, has_escapes && has_colours(environment, STDOUT_FILENO)},
+                 .style = {knows_escapes(environment), has_colours(environment, STDOUT_FILENO)},
                  .shows_thinking = config.run.show_thinking,
                  .is_quiet = flags.common.is_quiet,
                  .history_path = history_path(environment),

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 struct Line {
     const char *tool, *what;
     Clock::time_point next = Clock::now() + std::chrono::seconds(1);  // shown from then on
-    bool is_shown = false;
+    size_t width = 0;  // of what is shown; it never becomes shorter
 
     Line(const char* tool_name, const char* work) : tool(tool_name), what(work) {}
     ~Line() { clear(); }
@@ -27,12 +28,13 @@ struct Line {
         if (done >= total || interrupted()) return clear();
         if (Clock::now() < next) return;
         next = Clock::now() + std::chrono::milliseconds(200);
-        write_error(fmt::format("\r{}: {}, {} %\x1b[K", tool, what, 100 * done / total));
-        is_shown = true;
+        const std::string text = fmt::format("{}: {}, {} %", tool, what, 100 * done / total);
+        write_error('\r' + text);
+        width = text.size();
     }
-    void clear() {
-        if (is_shown) write_error("\r\x1b[K");
-        is_shown = false;
+    void clear() {  // without escapes, which not all terminals know
+        if (width > 0) write_error('\r' + std::string(width, ' ') + '\r');
+        width = 0;
     }
 };
 

@@ -327,8 +327,4 @@ std::string terminal_text(std::string_view text) {
     return shown;
 }
 
-bool knows_escapes(std::string_view term) {
-    return !term.empty() && term != "dumb";
-}
-
 }  // namespace hf

@@ -28,7 +28,7 @@ class LineEditor {
   public:
     /// On standard input and output, which are terminals. catch_chat_signals() was called.
     ///
-    /// has_escapes  whether the terminal knows more than plain text (see knows_escapes)
+    /// has_escapes  whether the terminal knows more than plain text (see cli.h)
     /// Errors  hf::Error when the terminal cannot be used
     explicit LineEditor(bool has_escapes);
     ~LineEditor();
@@ -53,8 +53,5 @@ void restore_terminal();
 /// Text as a terminal may show it: control characters, which could move the cursor or worse, become
 /// U+FFFD; newlines and tabs stay. `text` is UTF-8 or is made so.
 std::string terminal_text(std::string_view text);
-
-/// Whether $TERM names a terminal that takes escape sequences.
-bool knows_escapes(std::string_view term);
 
 }  // namespace hf

@@ -392,7 +392,11 @@ TEST_CASE("chat: colours and escapes only where they are wanted") {
     const struct {
         Texts environment;
         bool has_colours, has_escapes;
-    } cases[] = {{{}, true, true}, {{"NO_COLOR=1"}, false, true}, {{"TERM=dumb"}, false, false}};
+    } cases[] = {{{}, true, true},
+                 {{"NO_COLOR=1"}, false, true},
+                 {{"TERM=dumb"}, false, false},
+                 {{"TERM=unknown"}, false, false},
+                 {{"TERM="}, false, false}};
     for (const auto& c : cases) {
         CAPTURE(c.has_colours);
         // the template opens a block of thinking, which such heat hardly ever closes
@@ -407,6 +411,7 @@ TEST_CASE("chat: colours and escapes only where they are wanted") {
         CHECK(contains(out, "\x1b[2m") == c.has_colours);
         CHECK(contains(out, "(thinking)") != c.has_colours);
         CHECK(contains(out, "\x1b[?2004h") == c.has_escapes);
+        if (!c.has_escapes) CHECK_FALSE(contains(out, "\x1b"));
     }
 }
 
