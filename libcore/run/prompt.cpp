@@ -88,12 +88,13 @@ std::vector<int32_t> encode_raw(const Tokenizer& tokenizer, std::string_view tex
 }
 
 std::vector<int32_t> parse_ids(std::string_view text) {
-    constexpr std::string_view kBetween = ", \t\r\n";
+    const auto skip_blank = [&] {
+        text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    };
     std::vector<int32_t> ids;
-    while (true) {
-        text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
-        if (text.empty()) return ids;
-        const std::string_view word = text.substr(0, text.find_first_of(kBetween));
+    skip_blank();
+    for (bool wants_one = !text.empty(); wants_one;) {
+        const std::string_view word = text.substr(0, text.find_first_of(", \t\r\n"));
         int32_t id = -1;
         const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), id);
         if (fault != std::errc() || end != word.data() + word.size() || id < 0)
@@ -102,7 +103,12 @@ std::vector<int32_t> parse_ids(std::string_view text) {
                         Fault::usage);
         ids.push_back(id);
         text.remove_prefix(word.size());
+        skip_blank();
+        if (text.starts_with(',')) text.remove_prefix(1);
+        skip_blank();
+        wants_one = !text.empty();
     }
+    return ids;
 }
 
 }  // namespace hf

@@ -68,7 +68,7 @@ std::string answer_beginning(const Tokenizer& tokenizer, const ChatTemplate& cha
 std::vector<int32_t> encode_raw(const Tokenizer& tokenizer, std::string_view text);
 
 /// Ids as people write them: "1,2,3", "1 2 3", or one per line.
-/// Errors  hf::Error(usage) naming the first word that is no id
+/// Errors  hf::Error(usage) naming the first word that is no id; between two commas there is one
 std::vector<int32_t> parse_ids(std::string_view text);
 
 }  // namespace hf

@@ -53,10 +53,11 @@ TEST_CASE("prompt: the context is what was asked for, else what the model knows 
 TEST_CASE("prompt: ids are read as people write them") {
     const std::vector<int32_t> ids = {1, 20, 2147483647};
     for (const char* text :
-         {"1,20,2147483647", "1 20 2147483647", " 1, 20,\n2147483647\n", "1,,20,2147483647,"})
+         {"1,20,2147483647", "1 20 2147483647", " 1, 20,\n2147483647\n", "1 ,20\t2147483647,"})
         CHECK(parse_ids(text) == ids);
     CHECK(parse_ids("").empty());
-    for (const char* text : {"1,x", "-1", "1.5", "2147483648", "0x10", "+1", "1;2"})
+    for (const char* text :
+         {"1,x", "-1", "1.5", "2147483648", "0x10", "+1", "1;2", "1,,3", ",1", "1,,", "1 , ,2"})
         CHECK_THROWS_WITH_AS(parse_ids(text), doctest::Contains("is not a token id"), Error);
 }
 
