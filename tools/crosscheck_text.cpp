@@ -154,12 +154,13 @@ void read_options(JsonLine& json, ChatLine& line) {
 ChatLine read_chat_line(JsonLine& json) {
     ChatLine line;
     json.object([&](const std::string& key) {
+        if (skip_null(json)) return;
         if (key == "messages") {
             line.messages.emplace();
             json.array([&] { line.messages->push_back(read_message(json)); });
-        } else if (key == "options" && !skip_null(json)) {
+        } else if (key == "options") {
             read_options(json, line);
-        } else if (key != "options") {
+        } else {
             json.skip();
         }
     });

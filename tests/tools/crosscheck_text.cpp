@@ -179,6 +179,7 @@ TEST_CASE("hf-crosscheck: hostile lines are refused with their number") {
     const std::pair<std::string, const char*> chats[] = {
         {R"({"messages": {}})", "line 1: unusable JSON at byte 13"},
         {R"({"options": {}})", "line 1: has no \"messages\""},
+        {R"({"messages": null})", "line 1: has no \"messages\""},
         {R"({"messages": [{"role": "user", "content": ["x"]}]})", "expected a string"},
         {R"({"messages": [], "options": {"enable_thinking": "yes"}})", "\"enable_thinking\" is"},
         {R"({"messages": [{"tool_calls": [)" + calls, "nested deeper"},
