@@ -22,6 +22,22 @@ constexpr std::string_view kOtherVariables[] = {
     "HIPFIRE_TEST_DATA_DIR",  // large fixtures; read by the tests only
 };
 
+/// The known variable that is most like a name. Who leaves the group out names the key: MAX_TOKENS
+/// is RUN_MAX_TOKENS.
+std::string_view nearest_variable(std::string_view wrong,
+                                  const std::vector<std::string_view>& known) {
+    std::vector<std::string> short_names;
+    for (const Key& key : config_keys()) {
+        short_names.emplace_back(kVariablePrefix);
+        for (const char c : key.path.substr(key.path.rfind('.') + 1))
+            short_names.back() += c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+    }
+    std::vector<std::string_view> names = known;
+    names.insert(names.end(), short_names.begin(), short_names.end());
+    const auto at = size_t(std::ranges::find(names, nearest(wrong, names)) - names.begin());
+    return at < known.size() ? known[at] : config_keys()[at - known.size()].variable;
+}
+
 void warn_of_unknown_variables(const Environment& environment, const Log& log) {
     std::vector<std::string_view> known(std::begin(kOtherVariables), std::end(kOtherVariables));
     for (const Key& key : config_keys()) known.push_back(key.variable);
@@ -30,7 +46,7 @@ void warn_of_unknown_variables(const Environment& environment, const Log& log) {
         if (!name.starts_with(kVariablePrefix) || value.empty()) continue;
         if (std::ranges::find(known, name) != known.end()) continue;
         log.warn(fmt::format("variable {} is not known and is ignored; the nearest is {}",
-                             one_line(name), nearest(name, known)));
+                             one_line(name), nearest_variable(name, known)));
     }
 }
 

@@ -157,6 +157,7 @@ TEST_CASE("resolve: an unknown HIPFIRE_ variable is one warning with the nearest
     Sources sources = empty_sources();
     sources.environment = {{"HIPFIRE_KVCACHE", "q8"}, {"HIPFIRE_", "x"},
                            {"HIPFIRE_EMPTY", ""},     {"OTHER", "x"},
+                           {"HIPFIRE_VRAM_MB", "1"},  {"HIPFIRE_THREADS", "1"},
                            {"HIPFIRE_CONFIG", ""},    {"HIPFIRE_MAX_SEQ", "9"}};
     std::vector<std::string> lines;
     const Log log{[&](LogLevel level, std::string_view line) {
@@ -164,9 +165,11 @@ TEST_CASE("resolve: an unknown HIPFIRE_ variable is one warning with the nearest
         lines.emplace_back(line);
     }};
     const Resolved resolved = resolve_config(sources, log);
-    REQUIRE(lines.size() == 2);
+    REQUIRE(lines.size() == 4);
     CHECK(lines[0] ==
           "variable HIPFIRE_KVCACHE is not known and is ignored; the nearest is HIPFIRE_KV_CACHE");
+    CHECK(contains(lines[2], "the nearest is HIPFIRE_DEVICE_VRAM_MB"));
+    CHECK(contains(lines[3], "the nearest is HIPFIRE_CPU_THREADS"));
     CHECK(resolved.config.memory.kv_cache == "f16");
     CHECK(resolved.config.memory.max_seq == 9);
 }
