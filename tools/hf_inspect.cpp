@@ -32,41 +32,16 @@ constexpr const char* kIntroduction =
 struct InspectFlags {
     CommonFlags common;
     std::string model;
-    std::string bandwidth;
+    std::optional<Bandwidth> bandwidth;
     bool lists_tensors = false, scans = false, is_json = false, shows_coverage = false;
     bool shows_steps = false, sweeps = false, loads = false;
 };
 
-std::optional<int> parse_inspect_flags(int argc, const char* const* argv, InspectFlags& flags) {
-    CLI::App app(kIntroduction, kName);
-    app.set_help_flag("-h,--help", "This text");
-    app.add_option("model", flags.model, "");
-    app.add_flag("--tensors", flags.lists_tensors, "List every tensor");
-    app.add_flag("--scan", flags.scans, "Read all weights and count those that are not finite");
-    app.add_flag("--steps", flags.shows_steps, "List who runs which steps, and what is copied");
-    app.add_flag("--sweep", flags.sweeps, "A table over all numbers of layers on the device");
-    app.add_option("--bandwidth", flags.bandwidth,
-                   "GB/s to predict tokens a second from: vram=X,link=X,cpu=X; cpu: measured")
-        ->type_name("LIST");
-    app.add_flag("--loaded", flags.loads, "Load the model too, and compare with the plan");
-    app.add_flag("--json", flags.is_json, "One JSON object");
-    app.add_flag("--coverage", flags.shows_coverage,
-                 "Of all formats, which instruction levels have functions of their own");
-    add_common_flags(app, flags.common, {"run.model", "memory.", "device.", "cpu."});
-    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
-    take_model(flags.common, flags.model);
-    return std::nullopt;
-}
-
-WeightScan scan(const ModelFile& file, const CpuConfig& config) {
-    cpu::ThreadPool pool(thread_count(config));
-    return scan_weights(file, pool, terminal_progress(kName, "scanning"));
-}
-
-/// "vram=600,link=27,cpu=45" in GB/s, any of them.
+/// "vram=600,link=27,cpu=45" in GB/s, any of them, each once.
 Bandwidth parse_bandwidth(const std::string& text) {
+    constexpr double kLeast = 1e-3, kMost = 1e6;
     Bandwidth bandwidth;
-    std::istringstream list(text);
+    std::istringstream list(text + ",");  // so that an item behind the last comma is one, too
     for (std::string item; std::getline(list, item, ',');) {
         const size_t at = std::min(item.find('='), item.size());
         double* const speed = at == 4 && item.starts_with("vram")   ? &bandwidth.vram
@@ -77,24 +52,64 @@ Bandwidth parse_bandwidth(const std::string& text) {
         const char* const end = item.data() + item.size();
         const auto read = speed ? std::from_chars(item.data() + at + 1, end, value)
                                 : std::from_chars_result{item.data(), std::errc::invalid_argument};
-        if (read.ec != std::errc() || read.ptr != end || !(value > 0 && value < 1e6))
+        if (read.ec != std::errc() || read.ptr != end || !(value >= kLeast && value <= kMost))
             throw Error(
                 fmt::format("flag --bandwidth: '{}' is none of vram=X, link=X, cpu=X with X "
-                            "in GB/s above 0",
-                            item),
+                            "in GB/s from {} to {}",
+                            one_line(item), kLeast, kMost),
+                Fault::usage);
+        if (*speed > 0)
+            throw Error(
+                fmt::format("flag --bandwidth: {} comes twice; leave one out", item.substr(0, at)),
                 Fault::usage);
         *speed = value * 1e9;
     }
     return bandwidth;
 }
 
-/// The device of the configuration; where there is none, that is a refusal.
-std::unique_ptr<Device> open_for_plan(Inspection& inspection, const Config& config) {
+std::optional<int> parse_inspect_flags(int argc, const char* const* argv, InspectFlags& flags) {
+    CLI::App app(kIntroduction, kName);
+    app.set_help_flag("-h,--help", "This text");
+    app.add_option("model", flags.model, "");
+    app.add_flag("--tensors", flags.lists_tensors, "List every tensor");
+    app.add_flag("--scan", flags.scans, "Read all weights and count those that are not finite");
+    app.add_flag("--steps", flags.shows_steps, "List who runs which steps, and what is copied");
+    app.add_flag("--sweep", flags.sweeps, "A table over all numbers of layers on the device");
+    std::string bandwidth;
+    const CLI::Option* speeds =
+        app.add_option("--bandwidth", bandwidth,
+                       "GB/s to predict tokens a second from: vram=X,link=X,cpu=X; cpu: measured")
+            ->type_name("LIST");
+    app.add_flag("--loaded", flags.loads, "Load the model too, and compare with the plan");
+    app.add_flag("--json", flags.is_json, "One JSON object");
+    app.add_flag("--coverage", flags.shows_coverage,
+                 "Of all formats, which instruction levels have functions of their own");
+    add_common_flags(app, flags.common, {"run.model", "memory.", "device.", "cpu."});
+    if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
+    if (speeds->count() > 0) flags.bandwidth = parse_bandwidth(bandwidth);
+    take_model(flags.common, flags.model);
+    return std::nullopt;
+}
+
+WeightScan scan(const ModelFile& file, const CpuConfig& config) {
+    cpu::ThreadPool pool(thread_count(config));
+    return scan_weights(file, pool, terminal_progress(kName, "scanning"));
+}
+
+/// What is printed, and how the program ends then.
+struct Look {
+    std::string page;
+    int exit_code = 0;
+};
+
+/// The device of the configuration; where there is none, that is a refusal, and the exit code's.
+std::unique_ptr<Device> open_for_plan(Inspection& inspection, const Config& config, Look& look) {
     try {
         return open_device(config.device.kind, device_options(config));
     } catch (const Error& error) {
         if (error.fault() != Fault::no_device) throw;
         inspection.refusals.push_back({Stops::load, error.what()});
+        look.exit_code = int(error.fault());
         return nullptr;
     }
 }
@@ -110,16 +125,16 @@ std::vector<PlanFacts> sweep(const std::shared_ptr<const ModelFile>& file, const
     return plans;
 }
 
-void set_speeds(PlanView& view, const std::string& text, const CpuConfig& config) {
-    if (text.empty()) return;
-    view.bandwidth = parse_bandwidth(text);
+void set_speeds(PlanView& view, const std::optional<Bandwidth>& speeds, const CpuConfig& config) {
+    if (!speeds) return;
+    view.bandwidth = *speeds;
     if (view.bandwidth.cpu > 0) return;
     cpu::ThreadPool pool(thread_count(config));
     view.bandwidth.cpu = measure_read_speed(pool);
     view.is_measured = true;
 }
 
-std::string look_at(const InspectFlags& flags, const Config& config, const Log& log, bool colours) {
+Look look_at(const InspectFlags& flags, const Config& config, const Log& log, bool colours) {
     const auto file = std::make_shared<const ModelFile>(open_model_file(model_path(config), log));
     Inspection inspection =
         inspect(*file, {kv_type_by_name(config.memory.kv_cache), config.memory.max_seq});
@@ -127,12 +142,14 @@ std::string look_at(const InspectFlags& flags, const Config& config, const Log& 
     if (flags.scans) found = scan(*file, config.cpu);
     InspectView view{inspection, nullptr, found ? &*found : nullptr, config.memory.kv_cache,
                      flags.lists_tensors};
+    Look look;
     const auto device =
-        inspection.allows(Stops::load) ? open_for_plan(inspection, config) : nullptr;
-    const auto page = [&] {
-        return flags.is_json ? inspect_json(view) : inspect_text(view, colours);
+        inspection.allows(Stops::load) ? open_for_plan(inspection, config, look) : nullptr;
+    const auto with_page = [&] {
+        look.page = flags.is_json ? inspect_json(view) : inspect_text(view, colours);
+        return look;
     };
-    if (!device) return page();
+    if (!device) return with_page();
 
     const PlanFacts facts = plan_facts(file, *device, config);
     check_placement(facts.plan);
@@ -146,7 +163,7 @@ std::string look_at(const InspectFlags& flags, const Config& config, const Log& 
         plan.was_loaded = true;
     }
     view.plan = &plan;
-    return page();
+    return with_page();
 }
 
 int run(int argc, char** argv) {
@@ -164,8 +181,9 @@ int run(int argc, char** argv) {
         output.write(coverage_page());
         return 0;
     }
-    output.write(look_at(flags, resolved.config, log, has_colours(environment, STDOUT_FILENO)));
-    return 0;
+    const Look look = look_at(flags, resolved.config, log, has_colours(environment, STDOUT_FILENO));
+    output.write(look.page);
+    return look.exit_code;
 }
 
 }  // namespace

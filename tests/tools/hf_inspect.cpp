@@ -22,10 +22,10 @@ Outcome hf_inspect(std::vector<std::string> arguments, RunOptions options = {}) 
     return run_process(arguments, options);
 }
 
-Json object_of(std::vector<std::string> arguments) {
+Json object_of(std::vector<std::string> arguments, int code = 0) {
     arguments.push_back("--json");
     const Outcome run = hf_inspect(arguments);
-    CHECK(run.code == 0);
+    CHECK(run.code == code);
     CHECK(lines_of(run.out).size() == 1);
     return Json::parse(run.out);
 }
@@ -166,7 +166,7 @@ TEST_CASE("hf-inspect: a budget that does not fit is a refusal, and an error whe
     auto loaded = flags;
     loaded.push_back("--loaded");
     CHECK(hf_inspect(loaded).code == 4);
-    const Json no_card = object_of({demo_model_path(), "--device", "hip"});
+    const Json no_card = object_of({demo_model_path(), "--device", "hip"}, /*code=*/3);
     CHECK(no_card["loads"] == false);
     CHECK(no_card["plan"].is_null());
 }
@@ -244,6 +244,11 @@ TEST_CASE("hf-inspect: what is wrong is one line on stderr, with its exit code")
         {{demo_model_path(), "--bandwidth", "vram=0"}, 2, "vram=0"},
         {{demo_model_path(), "--bandwidth", "vram=1,disk=2"}, 2, "disk=2"},
         {{demo_model_path(), "--bandwidth", "cpu=x"}, 2, "cpu=X"},
+        {{demo_model_path(), "--bandwidth", "cpu=1e-300"}, 2, "cpu=1e-300"},
+        {{demo_model_path(), "--bandwidth", "cpu=1,cpu=2"}, 2, "cpu comes twice"},
+        {{demo_model_path(), "--bandwidth", "cpu=1,"}, 2, "''"},
+        {{demo_model_path(), "--bandwidth", ""}, 2, "''"},
+        {{"/no/such/model", "--bandwidth", "cpu"}, 2, "'cpu'"},
         {{demo_model_path(), "--device", "hip", "--vram-mb", "9"}, 2, "vram_mb"},
     };
     for (const auto& c : cases) {
