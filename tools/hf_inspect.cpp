@@ -150,6 +150,11 @@ Look look_at(const InspectFlags& flags, const Config& config, const Log& log, bo
         return look;
     };
     if (!device) return with_page();
+    if (flags.sweeps && device->info().in_place)
+        throw Error(
+            "flag --sweep: there is no graphics card whose layers could be counted; name the size "
+            "of one that the processor plays (--vram-mb 8192)",
+            Fault::usage);
 
     const PlanFacts facts = plan_facts(file, *device, config);
     check_placement(facts.plan);

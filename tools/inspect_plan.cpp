@@ -97,6 +97,8 @@ std::string exec_text(const Budget& b) {
 void show_budget(Page& page, const PlanFacts& facts) {
     const uint32_t layers = facts.plan.config.n_layers, spilled = facts.plan.layout.spilled();
     const Budget& b = facts.plan.budget;
+    if (facts.device.in_place && spilled == 0)
+        return page.fact("plan", "no graphics card, so nothing is divided");
     std::string text =
         fmt::format("{} of {} layers stay, {}", layers - spilled, layers, budget_word(b));
     if (b.spill == Spill::ffn) text += "; the others leave their feed-forward";

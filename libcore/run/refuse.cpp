@@ -117,6 +117,16 @@ Judgement judge_architecture(const Asked& a) {
                   kKeepAll};
 }
 
+/// A processor that reads the mapped file has no memory of its own that layers could leave.
+Judgement judge_card(const Asked& a) {
+    if (!a.device.in_place) return {};
+    return Reason{fmt::format("gpu_layer_budget={}, but there is no graphics card: {} reads all "
+                              "layers in the mapped file",
+                              budget_text(a.plan.budget), a.device.name),
+                  "unset memory.gpu_layer_budget (--gpu-layers), or let the processor play a card: "
+                  "device.vram_mb = 8192 (--vram-mb 8192)"};
+}
+
 /// What the runtime says counts; the names are those of cards known to have no memory of their own.
 Judgement judge_unified(const Asked& a) {
     constexpr std::string_view kUnified[] = {"gfx1035", "gfx1036", "gfx1103",
@@ -212,6 +222,7 @@ constexpr RefusalRow kRows[] = {
     {"PARO",               true,  judge_paro},
     {"experts",            true,  judge_experts},
     {"architecture",       true,  judge_architecture},
+    {"no card",            true,  judge_card},
     {"unified memory",     true,  judge_unified},
     {"replay backend",     false, judge_replay},
     {"no mapped memory",   true,  judge_mapping},

@@ -113,6 +113,9 @@ const Row kRows[] = {
      "gpu_layer_budget=1 cannot be honoured: model has 128 experts; expert tensors are not "
      "spillable",
      "unset memory.gpu_layer_budget"},
+    {"no card", [](Case& c) { c.device.seen.in_place = true; },
+     "gpu_layer_budget=1, but there is no graphics card: card reads all layers in the mapped file",
+     "device.vram_mb = 8192 (--vram-mb 8192)"},
     {"unified memory", [](Case& c) { c.device.seen.unified = true; },
      "gpu_layer_budget=1 on unified-memory device 0 (card): spilling frees no VRAM",
      "unset memory.gpu_layer_budget"},

@@ -171,6 +171,16 @@ TEST_CASE("hf-inspect: a budget that does not fit is a refusal, and an error whe
     CHECK(no_card["plan"].is_null());
 }
 
+TEST_CASE(
+    "hf-inspect: without a card nothing is divided, and layers that should leave are refused") {
+    CHECK(contains(hf_inspect({demo_model_path(), "--device", "host", "--exec", "cpu"}).out,
+                   "no graphics card, so nothing is divided"));
+    const Json object = object_of({demo_model_path(), "--device", "host", "--gpu-layers", "4"});
+    CHECK(object["loads"] == false);
+    CHECK(contains(object["refusals"][0]["why"], "there is no graphics card"));
+    CHECK(object_of({demo_model_path(), "--device", "host", "--gpu-layers", "12"})["loads"]);
+}
+
 TEST_CASE("hf-inspect: the CPU's bandwidth is measured when others are given") {
     const Json plan =
         object_of({demo_model_path(), "--vram-mb", "64", "--bandwidth", "vram=600"})["plan"];
@@ -248,6 +258,7 @@ TEST_CASE("hf-inspect: what is wrong is one line on stderr, with its exit code")
         {{demo_model_path(), "--bandwidth", "cpu=1,cpu=2"}, 2, "cpu comes twice"},
         {{demo_model_path(), "--bandwidth", "cpu=1,"}, 2, "''"},
         {{demo_model_path(), "--bandwidth", ""}, 2, "''"},
+        {{demo_model_path(), "--sweep", "--device", "host"}, 2, "--vram-mb"},
         {{"/no/such/model", "--bandwidth", "cpu"}, 2, "'cpu'"},
         {{demo_model_path(), "--device", "hip", "--vram-mb", "9"}, 2, "vram_mb"},
     };
