@@ -66,11 +66,13 @@ Buffer HostMemory::allocate(uint64_t bytes, Residency residency) {
     const uint64_t slack = residency == Residency::host_mapped ? kHostSlack : 0;
     const auto whole = checked_add(bytes, slack);
     std::byte* data = whole ? take_zeroed(*whole) : nullptr;
-    if (!data)
+    if (!data) {
+        const HostRam ram = read_host_ram();
         throw Error(
-            fmt::format("out of memory: {} bytes wanted, {} available; lower "
-                        "memory.max_seq or use a smaller model",
-                        bytes, meminfo("MemAvailable:")));
+            fmt::format("out of memory: {} bytes and {} of padding wanted, {} available "
+                        "({}); lower memory.max_seq or use a smaller model",
+                        bytes, slack, ram.available.value_or(0), ram.limited_by));
+    }
     const uint64_t counted = bytes + (allocations_ == faults_.skew_allocation);
     owned_[data] = {bytes, slack, counted, residency};
     if (residency == Residency::device) device_bytes_ += bytes;

@@ -17,7 +17,7 @@ class HostMemory : public BufferOwner {
   public:
     explicit HostMemory(const DeviceOptions& options);
 
-    /// Errors  hf::Error with bytes wanted and bytes free
+    /// Errors  hf::Error with bytes wanted and bytes free, and who says how many are
     Buffer allocate(uint64_t bytes, Residency residency);
     /// Only what is in the registry is taken back; anything else, a view for instance, is our own
     /// mistake.

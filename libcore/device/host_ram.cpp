@@ -1,5 +1,8 @@
 #include "libcore/device/host_ram.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cctype>
 #include <charconv>
 #include <fstream>
@@ -19,6 +22,16 @@ constexpr GroupFiles kVersions[] = {
     {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file", "total_inactive_file"},
 };
 
+/// A limit of this process, and the place in statm of what counts for it, in pages.
+struct ProcessLimit {
+    int resource, place;
+    const char* name;
+};
+constexpr ProcessLimit kProcessLimits[] = {
+    {RLIMIT_AS, 0, "RLIMIT_AS, ulimit -v"},
+    {RLIMIT_DATA, 5, "RLIMIT_DATA, ulimit -d"},
+};
+
 /// The whole word as a number; none for "max" and for what is no number.
 std::optional<uint64_t> number(std::string_view word, int base = 10) {
     uint64_t value = 0;
@@ -28,7 +41,7 @@ std::optional<uint64_t> number(std::string_view word, int base = 10) {
     return value;
 }
 
-/// The first word of a file as a number.
+/// The first word of a file as a number; none for "max" and for what is no number.
 std::optional<uint64_t> read_number(const std::string& path) {
     std::string word;
     std::ifstream(path) >> word;
@@ -75,6 +88,18 @@ std::optional<uint64_t> lockable_bytes(const RamPaths& paths) {
     return minus(*limit, number(read_named_word(paths.status, "VmLck:")).value_or(0) * 1024);
 }
 
+/// What a limit leaves; none where there is no limit.
+std::optional<uint64_t> left_by(const ProcessLimit& limit, const std::string& statm) {
+    rlimit bytes{};
+    if (getrlimit(__rlimit_resource_t(limit.resource), &bytes) != 0) return {};
+    if (bytes.rlim_cur == RLIM_INFINITY) return {};
+    uint64_t pages = 0;
+    std::ifstream in(statm);
+    for (int i = 0; i <= limit.place; ++i) in >> pages;
+    if (!in) return {};
+    return minus(bytes.rlim_cur, pages * uint64_t(sysconf(_SC_PAGESIZE)));
+}
+
 }  // namespace
 
 HostRam read_host_ram(const RamPaths& paths) {
@@ -86,12 +111,15 @@ HostRam read_host_ram(const RamPaths& paths) {
     if (!kib || *kib > UINT64_MAX / kKib) return ram;
     ram.available = *kib * kKib;
     ram.limited_by = paths.meminfo;
+    const auto limit = [&](std::optional<uint64_t> left, const std::string& by) {
+        if (!left || *left >= *ram.available) return;
+        ram.available = *left;
+        ram.limited_by = by;
+    };
     for (const std::string& group : cpu::cgroup_folders(paths.cgroups, "memory"))
         for (const GroupFiles& files : kVersions)
-            if (const auto left = left_in(group, files); left && *left < *ram.available) {
-                ram.available = *left;
-                ram.limited_by = group + "/" + files.limit;
-            }
+            limit(left_in(group, files), group + "/" + files.limit);
+    for (const ProcessLimit& own : kProcessLimits) limit(left_by(own, paths.statm), own.name);
     return ram;
 }
 

@@ -9,6 +9,7 @@
 #include "libcore/base/error.h"
 #include "libcore/device/host_device.h"
 #include "tests/support/death.h"
+#include "tests/unit/memory_limit.h"
 
 using namespace hf;
 using namespace hf::test;
@@ -73,6 +74,19 @@ TEST_CASE("memory: it comes as zeros, with a MiB of zeros behind what is host_ma
         }
     }
     CHECK(memory.in_use().slack_bytes == 0);
+}
+
+TEST_CASE("memory: what cannot be had is refused with its padding and the limit that was met") {
+    CHECK(holds_within(64 << 20, [] {
+        try {
+            HostMemory({}).allocate(1 << 30, Residency::host_mapped);
+        } catch (const Error& error) {
+            const std::string said = error.what();
+            return said.find("1073741824 bytes and 1048576 of padding wanted") != said.npos &&
+                   said.find("ulimit -v") != said.npos;
+        }
+        return false;
+    }));
 }
 
 TEST_CASE("registry: what was handed out is known until it is given back, views never") {

@@ -450,8 +450,8 @@ TEST_CASE("host memory: a control group that is too small refuses, in both versi
         folder.write("own", is_v2 ? "0::/\n" : "3:memory:/\n");
         folder.write(group + (is_v2 ? "memory.max" : "memory.limit_in_bytes"), "9000000\n");
         folder.write(group + (is_v2 ? "memory.current" : "memory.usage_in_bytes"), "1000000\n");
-        const HostRam ram =
-            read_host_ram({folder / "meminfo", {folder / "cgroup", folder / "own"}});
+        const HostRam ram = read_host_ram(
+            {folder / "meminfo", folder / "statm", {folder / "cgroup", folder / "own"}});
         Case c;
         const Refused r = refused(c, ram);
         CHECK(contains(r.sentence, "but 8000000 are available (" + folder.path()));

@@ -7,6 +7,7 @@
 
 #include "libcore/base/refusal.h"
 #include "libcore/load/host_fit.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/temp_folder.h"
 
 using namespace hf;
@@ -29,6 +30,7 @@ struct FakeSystem {
     }
     HostRam ram() const {
         return read_host_ram({folder / "meminfo",
+                              folder / "statm",
                               {folder / "cgroup", folder / "own"},
                               folder / "status",
                               folder / "limits"});
@@ -57,6 +59,21 @@ TEST_CASE("host ram: a meminfo that says nothing usable leaves it unknown") {
         CHECK_FALSE(system.ram().available);
     }
     CHECK_FALSE(read_host_ram({.meminfo = system.folder / "nowhere"}).available);
+}
+
+TEST_CASE("host ram: a limit of the process itself counts, and is named") {
+    const FakeSystem system;
+    system.write("meminfo", "MemAvailable: 1073741824 kB\n");
+    RamPaths paths{.meminfo = system.folder / "meminfo",
+                   .statm = {},
+                   .cgroups = {system.folder / "none", system.folder / "none"}};
+    CHECK(read_host_ram(paths).limited_by == paths.meminfo);
+    paths.statm = RamPaths().statm;
+    CHECK(holds_within(64 * kMib, [&] {
+        const HostRam ram = read_host_ram(paths);
+        return ram.limited_by == "RLIMIT_AS, ulimit -v" && *ram.available <= 64 * kMib &&
+               *ram.available > 32 * kMib;
+    }));
 }
 
 TEST_CASE("host ram: the tightest control group counts, in both versions, pages of files apart") {
