@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <new>
 
@@ -189,19 +190,39 @@ std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc
     return 0;
 }
 
+namespace {
+
+/// A text with the flag beside each key that has one and is named without: "memory.max_seq
+/// (--ctx)". A flag that the text names already is left alone, and so are keys in quotes.
+std::string with_flags(std::string text) {
+    for (const Key& key : config_keys()) {
+        if (key.flag.empty()) continue;
+        const std::string flag = long_name(key.flag), path(key.path);
+        const size_t at = text.find(path), end = at + path.size();
+        if (at == text.npos || text.find(flag) != text.npos) continue;
+        const bool is_word = (at == 0 || text[at - 1] == ' ' || text[at - 1] == '(') &&
+                             (end == text.size() || std::strchr(" ,;:.)", text[end]));
+        if (is_word) text.insert(end, fmt::format(" ({})", flag));
+    }
+    return text;
+}
+
+}  // namespace
+
 int run_tool(const char* name, const std::function<int()>& tool) {
     hold_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a write that fails
     report_shrunk_files();
     const auto complain = [&](std::string_view what) {
-        write_error(styled(name, LogLevel::error, what, /*colours=*/false));
+        write_error(
+            styled(name, LogLevel::error, with_flags(std::string(what)), /*colours=*/false));
     };
     try {
         return tool();
     } catch (const Refusal& refusal) {
         complain(refusal.what());
-        write_error(fmt::format("{}: hint: {}\n", name, refusal.hint()));
+        write_error(fmt::format("{}: hint: {}\n", name, with_flags(refusal.hint())));
         return int(refusal.fault());
     } catch (const Error& error) {
         complain(error.what());

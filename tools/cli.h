@@ -41,7 +41,8 @@ std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc
                                const char* const* argv);
 
 /// Runs a tool's main. Keeps descriptors 0 to 2 from being taken by files, ignores SIGPIPE, reports
-/// mapped files that shrink; catches what the tool throws and prints it as "NAME: error: ...".
+/// mapped files that shrink; catches what the tool throws and prints it as "NAME: error: ...", with
+/// the flags of the keys that it names.
 /// Returns the exit code.
 int run_tool(const char* name, const std::function<int()>& tool);
 

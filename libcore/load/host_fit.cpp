@@ -69,6 +69,10 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
     } else if (need.pinned_weights > 0) {
         const uint64_t available = available_or_refuse(ram);
         const uint64_t wanted = need.pinned() + headroom;
+        std::string less;  // where that is a way out
+        if (available >= need.pinned())
+            less = fmt::format(", or set memory.host_headroom_mb = {}",
+                               (available - need.pinned()) >> 20);
         if (available < wanted)
             throw Refusal(
                 fmt::format("{} bytes of host memory would be pinned ({} of weights, {} of padding "
@@ -76,8 +80,9 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
                             "available ({}): {} are missing",
                             need.pinned(), need.pinned_weights, need.pads, need.pinned_lane,
                             headroom, available, ram.limited_by, wanted - available),
-                "raise memory.gpu_layer_budget, set memory.offload_exec = cpu with memory.pin = "
-                "false, or lower memory.host_headroom_mb");
+                "raise memory.gpu_layer_budget, or set memory.offload_exec = cpu with memory.pin = "
+                "false" +
+                    less);
     }
     if (!is_guarded) return;
     const uint64_t available = available_or_refuse(ram);

@@ -1,8 +1,10 @@
 #include "libcore/run/load_placed.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "libcore/exec/session_need.h"
 #include "libcore/load/host_fit.h"
@@ -20,13 +22,47 @@ Exec exec_of(const std::string& word) {
     return Exec::device;
 }
 
-std::string fit_hint(const ModelPlan& plan, const DeviceInfo& info) {
-    const bool can_spill = !info.unified && plan.layout.spilled() < plan.config.n_layers;
-    return can_spill ? "lower memory.gpu_layer_budget, or set it to auto, or lower memory.max_seq"
-                     : "lower memory.max_seq, or use a smaller model";
+/// The longest session for which so many bytes are enough; 0: there is none. session.max_seq is too
+/// long.
+uint32_t tokens_within(uint64_t bytes, const ModelPlan& plan, SessionOptions session) {
+    uint32_t fits = 0;
+    for (uint32_t too_long = session.max_seq; too_long - fits > 1;) {
+        session.max_seq = fits + (too_long - fits) / 2;
+        const bool is_enough = session_need(plan, session).device_bytes <= bytes;
+        (is_enough ? fits : too_long) = session.max_seq;
+    }
+    return fits;
 }
 
-void check_device_fits(const ModelPlan& plan, const DeviceInfo& info, const DeviceNeed& need) {
+/// As many layers as would stay by themselves; none: not even without any does it fit. The plan is
+/// placed anew in between.
+std::optional<uint32_t> layers_within(ModelPlan& plan, const Machine& machine,
+                                      const SessionNeed& session) {
+    const Budget asked = plan.budget;
+    Budget automatic = asked;
+    automatic.layers = Budget::Layers::automatic;
+    const DeviceNeed need = place_within(plan, machine.device, machine.memory, automatic, session);
+    const uint32_t stay = plan.config.n_layers - plan.layout.spilled();
+    place_within(plan, machine.device, machine.memory, asked, session);
+    return need.fits() ? std::optional(stay) : std::nullopt;
+}
+
+std::string fit_hint(ModelPlan& plan, const Machine& machine, const DeviceNeed& need,
+                     const SessionOptions& session) {
+    std::vector<std::string> ways;
+    if (plan.budget.layers == Budget::Layers::fixed && !machine.device.unified)
+        if (const auto layers = layers_within(plan, machine, session_need(plan, session)))
+            ways.push_back(fmt::format("set memory.gpu_layer_budget = {} or auto", *layers));
+    const uint64_t beside = need.weights + need.slack;
+    if (need.available > beside)
+        if (const uint32_t tokens = tokens_within(need.available - beside, plan, session))
+            ways.push_back(fmt::format("set memory.max_seq = {}", tokens));
+    ways.emplace_back("use a smaller model");
+    return fmt::format("{}", fmt::join(ways, ", or "));
+}
+
+void check_device_fits(ModelPlan& plan, const Machine& machine, const DeviceNeed& need,
+                       const SessionOptions& session) {
     if (need.fits()) return;
     throw Refusal(
         fmt::format("{} bytes are needed on the device with {} of {} layers there ({} of weights, "
@@ -34,7 +70,7 @@ void check_device_fits(const ModelPlan& plan, const DeviceInfo& info, const Devi
                     need.needed(), plan.config.n_layers - plan.layout.spilled(),
                     plan.config.n_layers, need.weights, need.session, need.slack, need.available,
                     need.missing()),
-        fit_hint(plan, info));
+        fit_hint(plan, machine, need, session));
 }
 
 uint64_t headroom_of(const MemoryConfig& config) {
@@ -116,7 +152,7 @@ DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& 
     const DeviceNeed need =
         place_within(plan, info, memory, budget_of(config.memory), session_need(plan, session));
     refuse({plan, info, config});
-    if (!info.in_place) check_device_fits(plan, info, need);
+    if (!info.in_place) check_device_fits(plan, machine, need, session);
     check_host_fits(host_need(planned_totals(plan), plan, info, session_need(plan, session)), ram,
                     headroom_of(config.memory), is_guarded(config.memory.oom_guard, info, ram));
     return need;

@@ -376,8 +376,25 @@ TEST_CASE("device memory: exactly full loads and runs, one byte less is refused 
         const Refused r =
             refused([&] { load_placed(share(open_model()), smaller, config, 1, {}, ample_ram()); });
         CHECK(contains(r.sentence, "but " + std::to_string(vram - 1) + " are free: 1 are missing"));
-        CHECK(contains(r.hint, "memory.max_seq"));
         CHECK(contains(r.hint, "memory.gpu_layer_budget") == (layers > 0));
+        if (layers > 0)
+            CHECK(contains(r.hint, "memory.gpu_layer_budget = " + std::to_string(layers - 1)));
+
+        // the context that the hint names is the longest that fits
+        const auto hinted = [&](const std::string& hint) {
+            const size_t at = hint.find("memory.max_seq = ");
+            REQUIRE(at != hint.npos);
+            return uint32_t(std::stoul(hint.substr(at + 17)));
+        };
+        config.memory.max_seq = hinted(r.hint);
+        ModelPlan plan = plan_model(share(open_model()), {});
+        const auto place = [&] {
+            place_planned(plan, {smaller.info(), smaller.memory(), ample_ram()}, config,
+                          session_options(config.memory, plan.config, 1));
+        };
+        CHECK(refused(place).sentence == "");
+        *config.memory.max_seq += 1;
+        CHECK(refused(place).sentence != "");
     }
 }
 
@@ -421,7 +438,9 @@ TEST_CASE("host memory: what would be pinned is refused to the byte, with its pa
     CHECK(need.pinned_lane > 0);
     const uint64_t wanted = need.pinned() + (1 << 20);
     HostRam ram{wanted - 1, "a test", true};
-    CHECK(contains(refused(c, ram).sentence, "are available (a test): 1 are missing"));
+    const Refused r = refused(c, ram);
+    CHECK(contains(r.sentence, "are available (a test): 1 are missing"));
+    CHECK(contains(r.hint, "memory.host_headroom_mb = 0"));
     ram.available = wanted;
     HostDevice device(card(kAmple));
     {

@@ -263,6 +263,9 @@ TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and n
         {{"-m", tiny, "--prompt-ids", "1", "--stop", "x"}, 4, "--stop"},
         {{"-m", demo, "--prompt-ids", "1", "--raw"}, 2, "--raw"},
         {{"-m", demo, "--ctx", "4000", "hi"}, 2, "2048"},
+        {{"-m", demo, "--set", "memory.max_seq=4000", "hi"}, 2, "memory.max_seq (--ctx) = 4000"},
+        {{"-m", demo, "--set", "memory.kv_cahce=q8", "hi"}, 2, "'memory.kv_cache'"},
+        {{"-m", demo, "--temp", "-1", "hi"}, 2, "a value of sampling.temperature, which"},
         {{"-m", "/no/such/model", "hi"}, 1, "/no/such/model"},
         {{"-m", demo, "--file", "/no/such/prompt"}, 1, "/no/such/prompt"},
         {{"-m", demo, "--file", "/"}, 1, "directory"},
@@ -291,13 +294,16 @@ TEST_CASE("hf-run: a refusal is a sentence and a hint, exit code 4, and no word 
         return ask(arguments);
     };
     const struct {
-        const char *setting, *sentence;
+        const char *setting, *sentence, *hint;
     } rows[] = {
-        {"experimental.graph.forward=true", "refused: offload_exec=cpu with experimental.graph"},
-        {"replay.backend=redline", "refused: offload_exec=cpu with replay.backend=redline"},
-        {"speculation.mode=mtp", "refused: speculation.mode=mtp"},
-        {"memory.host_headroom_mb=16777216", "refused: "},
-        {"device.vram_mb=5", "refused: "},
+        {"experimental.graph.forward=true", "refused: offload_exec=cpu with experimental.graph",
+         "memory.offload_exec (--exec) = pcie"},
+        {"replay.backend=redline", "refused: offload_exec=cpu with replay.backend=redline",
+         "memory.offload_exec (--exec) = pcie"},
+        {"speculation.mode=mtp", "refused: speculation.mode=mtp", "speculation.mode = off"},
+        {"memory.host_headroom_mb=16777216", "refused: ", "memory.host_headroom_mb = "},
+        {"device.vram_mb=5", "refused: ", "use a smaller model"},
+        {"device.vram_mb=12", "refused: ", "memory.gpu_layer_budget (--gpu-layers) = "},
     };
     for (const auto& row : rows) {
         CAPTURE(std::string(row.setting));
@@ -308,6 +314,7 @@ TEST_CASE("hf-run: a refusal is a sentence and a hint, exit code 4, and no word 
         REQUIRE(said.size() == 2);
         CHECK(said[0].starts_with("hf-run: error: " + std::string(row.sentence)));
         CHECK(said[1].starts_with("hf-run: hint: "));
+        CHECK(contains(said[1], row.hint));
     }
     const Outcome o = refused({"--max-tokens", "1", "Hello"});
     CHECK(o.code == 0);
