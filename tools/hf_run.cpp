@@ -197,7 +197,7 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     const auto device = open_device(config.device.kind, options);
     ModelPlan plan = plan_placed(request.file, *device, config, 1, log, read_host_ram());
     check_prompt(request.prompt, context_size(config.memory.max_seq, plan.config.max_positions),
-                 plan.config.vocab);
+                 plan.config);
     if (!bring_in(plan, *device)) return interrupted_exit();
     const Model model = load(std::move(plan), *device, config, log);
     const RunFacts facts = gather_facts(request, model, *device, config);

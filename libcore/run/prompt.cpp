@@ -26,18 +26,24 @@ uint32_t context_size(std::optional<uint32_t> wanted, uint32_t model_most) {
     return wanted.value_or(std::min(model_most, 8192u));
 }
 
-void check_prompt(std::span<const int32_t> ids, const Session& session) {
-    check_prompt(ids, session.room(), session.model().config.vocab);
+std::string way_to_fit(size_t tokens, const ModelConfig& config) {
+    const uint32_t most = config.max_positions;
+    return tokens > most ? fmt::format("shorten it, for the model takes {} at most", most)
+                         : fmt::format("shorten it, or raise memory.max_seq (--ctx) to {}", tokens);
 }
 
-void check_prompt(std::span<const int32_t> ids, uint32_t room, uint32_t vocab) {
+void check_prompt(std::span<const int32_t> ids, const Session& session) {
+    check_prompt(ids, session.room(), session.model().config);
+}
+
+void check_prompt(std::span<const int32_t> ids, uint32_t room, const ModelConfig& config) {
     if (ids.empty()) refuse_empty();
     if (ids.size() > room)
         throw Error(
-            fmt::format("the prompt has {} tokens, but the context has room for {}; shorten it "
-                        "or raise memory.max_seq (--ctx)",
-                        ids.size(), room),
+            fmt::format("the prompt has {} tokens, but the context has room for {}; {}", ids.size(),
+                        room, way_to_fit(ids.size(), config)),
             Fault::refused);
+    const uint32_t vocab = config.vocab;
     for (int32_t id : ids)
         if (id < 0 || uint32_t(id) >= vocab)
             throw Error(

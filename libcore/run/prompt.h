@@ -25,12 +25,15 @@ uint32_t piece_size(uint32_t length, size_t left);
 /// made for and 8192.
 uint32_t context_size(std::optional<uint32_t> wanted, uint32_t model_most);
 
+/// What to do about a text of so many tokens that a context does not hold: "shorten it, or ...".
+std::string way_to_fit(size_t tokens, const ModelConfig& config);
+
 /// Refuses a prompt that is empty, does not fit, or holds ids outside the vocabulary, before
 /// anything runs. One that fills the context to the last token fits; the answer then has one token.
 /// Errors  hf::Error(usage), or refused, with both numbers, for one that is too long
 void check_prompt(std::span<const int32_t> ids, const Session& session);
 /// The same before there is a session: for a context with room for so many tokens.
-void check_prompt(std::span<const int32_t> ids, uint32_t room, uint32_t vocab);
+void check_prompt(std::span<const int32_t> ids, uint32_t room, const ModelConfig& config);
 
 /// Runs the ids piece by piece and commits each. Returns the logits (vocab) behind the last one, or
 /// nothing when `interrupt` became true: the pieces until then are committed.

@@ -272,7 +272,7 @@ TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and n
         {{"-m", demo, "--dump-logits", "/no/such/folder/x.npy", "hi"}, 1, "/no/such/folder"},
         {{"-m", demo, "--dump-logits", "/dev/null", "hi"}, 1, "not a regular file"},
         {{"-m", demo, "--device", "hip", "hi"}, 3, "device.kind"},
-        {{"-m", demo, "--ctx", "8", "What do cows eat?"}, 4, "13 tokens"},
+        {{"-m", demo, "--ctx", "8", "What do cows eat?"}, 4, "memory.max_seq (--ctx) to 13\n"},
         {{"-m", tiny, "hi"}, 4, "--prompt-ids"},
     };
     for (const auto& c : cases) {
