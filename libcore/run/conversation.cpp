@@ -75,11 +75,11 @@ bool Conversation::ends_in_thinking(std::span<const int32_t> header) const {
 Turn Conversation::answer(std::vector<ChatMessage> messages, const TurnWatch& watch) {
     const std::vector<int32_t> prompt = encode(messages, /*for_answer=*/true);
     if (prompt.size() > context_size())
-        throw Error(
-            fmt::format("the conversation has {} tokens with this message, but the context "
-                        "holds {}; begin anew, or {}",
-                        prompt.size(), context_size(), way_to_fit(prompt.size(), session_.model().config)),
-            Fault::refused);
+        throw Error(fmt::format("the conversation has {} tokens with this message, but the context "
+                                "holds {}; begin anew, or {}",
+                                prompt.size(), context_size(),
+                                way_to_fit(prompt.size(), session_.model().config)),
+                    Fault::refused);
     // The next turn's prompt is this one up to here at least: its template may change the answer.
     const auto header = uint32_t(encode(messages, /*for_answer=*/false).size());
 
@@ -144,9 +144,10 @@ void Conversation::set_messages(std::vector<ChatMessage> messages) {
     const bool has_turns = messages.size() > (has_system(messages) ? 1u : 0u);
     const size_t tokens = has_turns ? encode(messages, /*for_answer=*/true).size() : 0;
     if (tokens > context_size())
-        throw Error(fmt::format("the conversation has {} tokens, but the context holds {}; {}",
-                                tokens, context_size(), way_to_fit(tokens, session_.model().config)),
-                    Fault::refused);
+        throw Error(
+            fmt::format("the conversation has {} tokens, but the context holds {}; {}", tokens,
+                        context_size(), way_to_fit(tokens, session_.model().config)),
+            Fault::refused);
     messages_ = std::move(messages);
 }
 

@@ -39,10 +39,9 @@ void check_prompt(std::span<const int32_t> ids, const Session& session) {
 void check_prompt(std::span<const int32_t> ids, uint32_t room, const ModelConfig& config) {
     if (ids.empty()) refuse_empty();
     if (ids.size() > room)
-        throw Error(
-            fmt::format("the prompt has {} tokens, but the context has room for {}; {}", ids.size(),
-                        room, way_to_fit(ids.size(), config)),
-            Fault::refused);
+        throw Error(fmt::format("the prompt has {} tokens, but the context has room for {}; {}",
+                                ids.size(), room, way_to_fit(ids.size(), config)),
+                    Fault::refused);
     const uint32_t vocab = config.vocab;
     for (int32_t id : ids)
         if (id < 0 || uint32_t(id) >= vocab)
