@@ -30,6 +30,7 @@ struct AffineBlocks {
     static constexpr size_t weights = block_weights;
     static constexpr Prepare prepare = kAffine<width>;
     static constexpr int code_max = (1 << width) - 1;
+    static constexpr Packing packing = {Packing::stream, 128, width};
 
     static constexpr size_t block_of(size_t term) { return term * 128 / weights * sizeof(B); }
     static constexpr size_t codes_of(size_t term) {
@@ -111,7 +112,11 @@ struct Q4F16 : F16Pairs<Q4F16> {
     static constexpr Prepare prepare = {
         .group = 128, .term = 64, .ways = 2, .chunk = 32, .offset = 0, .zeros = true};
     static constexpr int code_max = 15;
+    static constexpr Packing packing = {Packing::halves, 64};
     static constexpr size_t pair_at(size_t term) { return term * sizeof(Block); }
+    static constexpr size_t codes_of(size_t term) {
+        return term * sizeof(Block) + offsetof(Block, nibbles);
+    }
     template <class P>
     HF_INLINE static void decode(const Block& b, float* out) {
         const float scale = f16_to_f32(b.all.scale), zero = f16_to_f32(b.all.zero);

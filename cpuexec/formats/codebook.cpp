@@ -4,6 +4,7 @@
 #include "cpuexec/formats/block_ops.h"
 #include "cpuexec/formats/codebooks.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/levels.h"
 
 namespace hf::cpu {
 namespace {
@@ -18,6 +19,15 @@ struct Lloyd {
         Levels levels = {};
         for (size_t k = 0; k < 1 << width; ++k) levels[k] = f16_to_f32(b.level[k]);
         P::template lookup<width>(b.codes, 256, levels, 1, out);
+    }
+    static constexpr Packing packing = {Packing::stream, 256, width};
+    HF_AVX512_INLINE static avx512::Table levels_of(const std::byte* block) {
+        // Where there are fewer than 8, codes are behind them
+        __m128i first = avx512::load_16(block);
+        if constexpr (width == 2) first = _mm_unpacklo_epi64(first, first);
+        avx512::Table levels = {_mm256_cvtph_ps(first), {}};
+        if constexpr (width == 4) levels.high = _mm256_cvtph_ps(avx512::load_16(block + 16));
+        return levels;
     }
 };
 
@@ -59,9 +69,9 @@ struct AffineV2Levels {
 
 }  // namespace
 
-constinit const CpuOps lloyd2 = block_ops<Lloyd<2>>();
-constinit const CpuOps lloyd3 = block_ops<Lloyd<3>>();
-constinit const CpuOps lloyd4 = block_ops<Lloyd<4>>();
+constinit const CpuOps lloyd2 = with_levels<Lloyd<2>>(block_ops<Lloyd<2>>());
+constinit const CpuOps lloyd3 = with_levels<Lloyd<3>>(block_ops<Lloyd<3>>());
+constinit const CpuOps lloyd4 = with_levels<Lloyd<4>>(block_ops<Lloyd<4>>());
 constinit const CpuOps gl2 = block_ops<Gl<2>>();
 constinit const CpuOps gl3 = block_ops<Gl<3>>();
 constinit const CpuOps affine4_v2_levels = block_ops<AffineV2Levels>();

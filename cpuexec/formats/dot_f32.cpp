@@ -24,16 +24,18 @@ void add_chunk_scalar(const float* weights, size_t n, const float* x, size_t str
 /// eight columns, and slower from twelve on if decoding is dear.
 struct ChunksAvx2 {
     Stretch decode;
-    Direct direct;
-    size_t bytes;
+    const Direct& direct;
 
     HF_AVX2 void add(const WeightView& W, const size_t (&row)[kStreams], size_t first, size_t n,
                      const float* x, size_t stride, size_t count, Lanes* lanes) const {
         const std::byte* w[kStreams];
-        if (direct && count <= kDirect) {
+        if (direct.add && count <= kDirect) {
             for (size_t s = 0; s < kStreams; ++s)
-                w[s] = W.base + row[s] * W.row_bytes + first / kChunk * bytes;
-            return direct(w, n, x, stride, count, lanes);
+                w[s] = W.base + row[s] * W.row_bytes + first / kChunk * direct.chunk_bytes;
+            const size_t whole = n / direct.step * direct.step;
+            direct.add(w, whole, x, stride, count, lanes);
+            if (whole == n) return;
+            first += whole, n -= whole, x += whole;
         }
         float decoded[kStreams][kChunk + 16];  // rows 4 KiB apart would share cache sets
         for (size_t s = 0; s < kStreams; ++s) {
@@ -64,9 +66,9 @@ void dot_f32_scalar(Stretch decode, const WeightView& W, size_t r0, size_t r1, c
     }
 }
 
-HF_AVX2 void dot_f32_avx2(Stretch decode, Direct direct, size_t chunk_bytes, const WeightView& W,
-                          size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
-    const ChunksAvx2 chunks{decode, direct, chunk_bytes};
+HF_AVX2 void dot_f32_avx2(Stretch decode, const Direct& direct, const WeightView& W, size_t r0,
+                          size_t r1, const Columns& X, float* y, size_t y_stride) {
+    const ChunksAvx2 chunks{decode, direct};
     const size_t run = (r1 - r0 + kStreams - 1) / kStreams;  // rows of a stream
     for (size_t i = 0; i < run; ++i) {
         size_t row[kStreams];  // a stream without an i-th row repeats the last one

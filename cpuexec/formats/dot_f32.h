@@ -2,7 +2,7 @@
 //
 // A format brings a Stretch, plain and in AVX2, and its dots are made of that: rows are decoded a
 // chunk at a time into a buffer that stays in cache, and multiplied from there. A format whose
-// weights are cheap to decode in registers brings a Direct as well (steps.h).
+// weights are cheap to decode in registers brings a Direct as well (steps.h, levels.h).
 //
 // Order of sums, at every level, for any number of columns: element i of a row is added to lane
 // i % 8 by fma, i ascending; the lanes are folded by fold8(). Only NaN payloads may differ.
@@ -15,8 +15,9 @@ namespace hf::cpu {
 
 inline constexpr size_t kChunk = 1024;  // columns of W decoded at a time
 
-/// Writes weights [first, first + n) of a row; first is a multiple of kChunk, and n one of 8 unless
-/// the row ends there. The plain one over a whole row is the definition of the format.
+/// Writes weights [first, first + n) of a row; first is a multiple of kChunk, or where a Direct has
+/// stopped, and n is a multiple of 8 unless the row ends there. The plain one over a whole row is
+/// the definition of the format.
 using Stretch = void (*)(const WeightView& W, size_t row, size_t first, size_t n, float* out);
 
 /// The AVX2 dot works on four rows at a time: with one accumulator for a row and column, that is
@@ -27,23 +28,32 @@ inline constexpr size_t kStreams = 4;
 using Lanes = float[kStreams][8];  // of one column of X
 
 /// Adds the products of n weights of each stream with `count` columns to their lanes. w[s] begins
-/// at a chunk; n is a multiple of 8 unless the row ends here.
-using Direct = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                        size_t stride, size_t count, Lanes* lanes);
+/// at a chunk; n is a multiple of Direct::step, and of 8 unless the row ends here.
+using AddColumns = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
+                            size_t stride, size_t count, Lanes* lanes);
+
+/// What serves few columns, without a buffer.
+struct Direct {
+    AddColumns add = nullptr;
+    size_t chunk_bytes = 0;  // packed bytes of a chunk
+    size_t step = 1;         // columns; what a row has beyond a multiple of them is decoded
+};
 
 /// As `Dot`, over a plain Stretch.
 void dot_f32_scalar(Stretch decode, const WeightView& W, size_t r0, size_t r1, const Columns& X,
                     float* y, size_t y_stride);
 
-/// The same in AVX2, on machines that have it.
-///
-/// direct       null, or what serves few columns
-/// chunk_bytes  packed bytes of a chunk where there is a direct
-void dot_f32_avx2(Stretch decode, Direct direct, size_t chunk_bytes, const WeightView& W, size_t r0,
-                  size_t r1, const Columns& X, float* y, size_t y_stride);
+/// The same in AVX2, on machines that have it. `direct` may be of a higher level, or null.
+void dot_f32_avx2(Stretch decode, const Direct& direct, const WeightView& W, size_t r0, size_t r1,
+                  const Columns& X, float* y, size_t y_stride);
+template <Stretch avx2, AddColumns add, size_t chunk_bytes, size_t step = 1>
+void dot_direct(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
+                size_t y_stride) {
+    dot_f32_avx2(avx2, {add, chunk_bytes, step}, W, r0, r1, X, y, y_stride);
+}
 
 /// The functions of a format that brings these.
-template <Stretch plain, Stretch avx2, Direct direct = nullptr, size_t chunk_bytes = 0>
+template <Stretch plain, Stretch avx2, AddColumns add = nullptr, size_t chunk_bytes = 0>
 constexpr CpuOps f32_ops() {
     CpuOps ops{.prepare = {},
                .decode_row = [](const WeightView& W, size_t row,
@@ -55,10 +65,7 @@ constexpr CpuOps f32_ops() {
         [](const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
             dot_f32_scalar(plain, W, r0, r1, X, y, y_stride);
         };
-    ops.dot[size_t(Level::avx2)][size_t(Activations::f32)] =
-        [](const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
-            dot_f32_avx2(avx2, direct, chunk_bytes, W, r0, r1, X, y, y_stride);
-        };
+    ops.dot[size_t(Level::avx2)][size_t(Activations::f32)] = dot_direct<avx2, add, chunk_bytes>;
     return ops;
 }
 

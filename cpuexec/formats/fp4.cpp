@@ -54,6 +54,7 @@ struct Fp4Lloyd {
 };
 
 constexpr ByteLevels kDoubledGguf(kE2M1Gguf, /*times=*/2, /*more=*/12);
+constexpr Levels kDoubledLevels = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// Halves of UE8M0 scales, one in the lowest byte of each word.
 HF_AVX2_INLINE __m256 half_ue8m0(__m256i words) {
@@ -78,6 +79,9 @@ struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledGguf> {
         P::lookup_halves(b.nibbles, 32, kE2M1Gguf, ue8m0_to_f32(b.scale), out);
     }
     static constexpr int code_max = 24;
+    static constexpr Packing packing = {Packing::halves, 32};
+    static constexpr const Levels& levels = kDoubledLevels;
+    static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(term); }
     HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
                                       avx2::Floats&) {
         constexpr size_t next = sizeof(Block);
@@ -102,6 +106,9 @@ struct Nvfp4 {
             P::lookup_halves(b.nibbles[r], 16, kE2M1Gguf, e4m3_gguf(b.scale[r]), out + 16 * r);
     }
     static constexpr int code_max = 24;
+    static constexpr Packing packing = {Packing::halves, 16};
+    static constexpr const Levels& levels = kDoubledLevels;
+    static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(0) + 8 * term; }
     /// Eight bytes of a run twice: low nibbles, then high ones.
     HF_AVX2_INLINE static void unpack(avx2::Isa, const std::byte* w, size_t, size_t, size_t h,
                                       __m256i* codes) {

@@ -22,6 +22,12 @@ HF_AVX512_INLINE void unpack_halves(avx512::Isa, const std::byte* w, size_t, __m
     codes[1] = avx512::high_nibbles(bytes);
 }
 
+/// Where the nibbles of a block begin.
+template <class Block>
+constexpr size_t nibbles_of(size_t block) {
+    return block * sizeof(Block) + offsetof(Block, nibbles);
+}
+
 /// Codes that are nibbles in halves.
 template <class Block>
 struct HalfNibbles {

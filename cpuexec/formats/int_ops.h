@@ -1,10 +1,11 @@
-// Puts the integer dots of all levels into a format's functions.
+// Puts the integer dots of all levels, and what comes with them, into a format's functions.
 #pragma once
 
 #include "cpuexec/formats/avx512.h"
 #include "cpuexec/formats/avxvnni.h"
 #include "cpuexec/formats/batch.h"
 #include "cpuexec/formats/block_ops.h"
+#include "cpuexec/formats/levels.h"
 
 namespace hf::cpu {
 
@@ -30,12 +31,14 @@ constexpr void set_dots(CpuOps& ops) {
     ops.dot[size_t(Level::amx)][size_t(a)] = dot_amx<F, a>;
 }
 
-/// Adds them to the functions of a format that dot_shape.h describes.
+/// Adds them to the functions of a format that dot_shape.h describes; if it has few levels, the f32
+/// dot of levels.h too.
 template <class F>
 constexpr CpuOps with_integers(CpuOps ops) {
     ops = with_terms<F>(ops);
     set_dots<F, Activations::i16>(ops);
     set_dots<F, Activations::int8>(ops);
+    if constexpr (HasLevels<F>) ops = with_levels<F>(ops);
     return ops;
 }
 

@@ -26,6 +26,9 @@ struct Iq4Nl : HalfLevels<Q4_0Block, kIq4Bytes>, F16ScalesNear<Q4_0Block> {
         P::lookup_halves(b.nibbles, 32, kIq4Levels, f16_to_f32(b.d), out);
     }
     static constexpr int code_max = 0;
+    static constexpr Packing packing = {Packing::halves, 32};
+    static constexpr const Levels& levels = kIq4Levels;
+    static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(term); }
 };
 
 struct Iq4Xs : RunScales<Iq4Xs> {
@@ -42,6 +45,11 @@ struct Iq4Xs : RunScales<Iq4Xs> {
         }
     }
     static constexpr int code_max = 0;
+    static constexpr Packing packing = {Packing::halves, 32};
+    static constexpr const Levels& levels = kIq4Levels;
+    static constexpr size_t codes_of(size_t term) {
+        return term / 8 * sizeof(Block) + offsetof(Block, nibbles) + term % 8 * 16;
+    }
     HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) {
         runs.d = load_f16_rows(w, offsetof(Block, d));
         // Bytes go to run and row; runs are 4 or 2 bits apart

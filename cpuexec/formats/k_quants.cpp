@@ -149,6 +149,10 @@ struct Q4K : RunScales<Q4K> {
         }
     }
     static constexpr int code_max = 15;
+    static constexpr Packing packing = {Packing::by_turns, 32};
+    static constexpr size_t codes_of(size_t term) {
+        return offsetof(Block, nibbles) + term / 2 * 32;
+    }
     HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) { packed_runs(w, v, runs); }
     HF_AVX2_INLINE static void unpack(avx2::Isa isa, const std::byte* w, size_t v, size_t k,
                                       size_t h, __m256i* codes) {

@@ -75,6 +75,8 @@ struct Q4_0 : HalfNibbles<Q4_0Block>, F16ScalesNear<Q4_0Block> {
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 8, d, kNone, out + 16 * h);
     }
     static constexpr int code_max = 15;
+    static constexpr Packing packing = {Packing::halves, 32};
+    static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(term); }
 };
 
 /// Pairs at the beginning of blocks.
@@ -94,6 +96,8 @@ struct Q4_1 : HalfNibbles<Q4_1Block>, PairsOfBlocks<Q4_1> {
             P::affine_bytes({b.nibbles, 4 * h, 15}, 16, 0, d, m, out + 16 * h);
     }
     static constexpr int code_max = 15;
+    static constexpr Packing packing = {Packing::halves, 32};
+    static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(term); }
 };
 
 /// Codes of 5 bits: nibbles in halves, and bit 4 of code i in bit i of `high`.

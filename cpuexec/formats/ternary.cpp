@@ -28,6 +28,8 @@ struct Ternary : F16Scales<TernaryBlock<width>> {
         P::template lookup<width>(b.codes, 128, width == 1 ? kTwo : kThree, scale, out);
     }
     static constexpr int code_max = width == 2 ? 3 : 2;
+    static constexpr Packing packing = {Packing::stream, 128, width};
+    static constexpr const Levels& levels = width == 1 ? kTwo : kThree;
     static constexpr size_t codes_of(size_t term) {
         return term * sizeof(Block) + offsetof(Block, codes);
     }
