@@ -160,34 +160,67 @@ HF_AVX2_INLINE __m256 f16_to_floats(__m128i words) {
     return _mm256_cvtph_ps(words);
 }
 
-/// f16 numbers, those of a row `distance` bytes apart.
+/// Of one row the f16 numbers of four terms, `distance` bytes apart, in words 0 .. 3. Each load has
+/// its number in the right word, so that nothing has to be moved.
+template <size_t distance>
+HF_AVX2_INLINE __m128i load_f16_row(const std::byte* from) {
+    constexpr size_t next = distance - 2;
+    static_assert(3 * next + 16 <= 4 * distance, "a load would reach behind the fourth block");
+    const __m128i a = _mm_blend_epi16(load_16(from), load_16(from + next), 1 << 1);
+    const __m128i b = _mm_blend_epi16(load_16(from + 2 * next), load_16(from + 3 * next), 1 << 3);
+    return _mm_blend_epi32(a, b, 1 << 1);
+}
+/// Of four rows, from `at` on.
 template <size_t distance>
 HF_AVX2_INLINE Floats load_f16(Rows w, size_t at) {
-    Floats out;
-    HF_UNROLL for (size_t h = 0; h < kHalves; ++h) {
-        const size_t one = at + 2 * h * distance, two = one + distance;
-        out.v[h] = f16_to_floats(_mm_setr_epi16(
-            load<int16_t>(w[0] + one), load<int16_t>(w[1] + one), load<int16_t>(w[2] + one),
-            load<int16_t>(w[3] + one), load<int16_t>(w[0] + two), load<int16_t>(w[1] + two),
-            load<int16_t>(w[2] + two), load<int16_t>(w[3] + two)));
-    }
-    return out;
+    __m128i rows[kStreams];
+    HF_UNROLL for (size_t s = 0; s < kStreams; ++s) rows[s] = load_f16_row<distance>(w[s] + at);
+    const __m128i a = _mm_unpacklo_epi16(rows[0], rows[1]);
+    const __m128i b = _mm_unpacklo_epi16(rows[2], rows[3]);
+    return {{f16_to_floats(_mm_unpacklo_epi32(a, b)), f16_to_floats(_mm_unpackhi_epi32(a, b))}};
 }
 
-/// Pairs of f16: that of term t lies at F::pair_at(t).
+/// Of one row the pairs of f16 of four terms, that of term t at F::pair_at(t), in dwords 0 .. 3;
+/// loaded likewise.
+template <class F>
+HF_AVX2_INLINE __m128i load_pairs_row(const std::byte* w) {
+    if constexpr (F::pair_at(1) == F::pair_at(0)) {  // two terms share one
+        const __m128i two = _mm_blend_epi32(load_16(w), load_16(w + F::pair_at(2) - 8), 1 << 2);
+        return _mm_shuffle_epi32(two, _MM_SHUFFLE(2, 2, 0, 0));
+    }
+    __m128i all = load_16(w);
+    HF_UNROLL for (size_t t = 1; t < 4; ++t) {
+        const __m128i one = load_16(w + F::pair_at(t) - 4 * t);
+        all = t == 1   ? _mm_blend_epi32(all, one, 1 << 1)
+              : t == 2 ? _mm_blend_epi32(all, one, 1 << 2)
+                       : _mm_blend_epi32(all, one, 1 << 3);
+    }
+    return all;
+}
+/// The pairs of four rows, term by term.
+template <class F>
+HF_AVX2_INLINE void load_pairs(Rows w, __m128i (&terms)[4]) {
+    __m128i rows[kStreams];
+    HF_UNROLL for (size_t s = 0; s < kStreams; ++s) rows[s] = load_pairs_row<F>(w[s]);
+    const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]);
+    const __m128i b = _mm_unpacklo_epi32(rows[2], rows[3]);
+    const __m128i c = _mm_unpackhi_epi32(rows[0], rows[1]);
+    const __m128i d = _mm_unpackhi_epi32(rows[2], rows[3]);
+    terms[0] = _mm_unpacklo_epi64(a, b);
+    terms[1] = _mm_unpackhi_epi64(a, b);
+    terms[2] = _mm_unpacklo_epi64(c, d);
+    terms[3] = _mm_unpackhi_epi64(c, d);
+}
 template <class F>
 HF_AVX2_INLINE void load_f16_pairs(Rows w, Floats& scale, Floats& zero) {
+    __m128i terms[4];
+    load_pairs<F>(w, terms);
     HF_UNROLL for (size_t h = 0; h < kHalves; ++h) {
-        const size_t one = F::pair_at(2 * h), two = F::pair_at(2 * h + 1);
-        const __m256i pairs = _mm256_setr_epi32(
-            load<int32_t>(w[0] + one), load<int32_t>(w[1] + one), load<int32_t>(w[2] + one),
-            load<int32_t>(w[3] + one), load<int32_t>(w[0] + two), load<int32_t>(w[1] + two),
-            load<int32_t>(w[2] + two), load<int32_t>(w[3] + two));
-        const __m256i apart = _mm256_packus_epi32(
-            _mm256_and_si256(pairs, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(pairs, 16));
-        const __m256i sorted = _mm256_permute4x64_epi64(apart, _MM_SHUFFLE(3, 1, 2, 0));
-        scale.v[h] = f16_to_floats(_mm256_castsi256_si128(sorted));
-        zero.v[h] = f16_to_floats(_mm256_extracti128_si256(sorted, 1));
+        const __m128i one = terms[2 * h], two = terms[2 * h + 1], low = _mm_set1_epi32(0xffff);
+        scale.v[h] =
+            f16_to_floats(_mm_packus_epi32(_mm_and_si128(one, low), _mm_and_si128(two, low)));
+        zero.v[h] =
+            f16_to_floats(_mm_packus_epi32(_mm_srli_epi32(one, 16), _mm_srli_epi32(two, 16)));
     }
 }
 

@@ -1,6 +1,7 @@
 // AVX-512 (F, BW, DQ, VL, VBMI, VNNI) under the integer dots: 64 codes or 16 sums in a vector.
 #pragma once
 
+#include "cpuexec/formats/avx2.h"
 #include "cpuexec/formats/dot_shape.h"
 #include "cpuexec/simd.h"
 
@@ -163,30 +164,22 @@ HF_AVX512_INLINE Floats load_f16_near(Rows w) {
     return {{f16_to_floats(_mm512_castsi512_si256(words))}};
 }
 
-/// The same for any distance, one by one.
+/// The same for any distance.
 template <size_t distance>
 HF_AVX512_INLINE Floats load_f16(Rows w, size_t at) {
-    __m128i two_terms[2];
-    HF_UNROLL for (size_t h = 0; h < 2; ++h) {
-        const size_t one = at + 2 * h * distance, two = one + distance;
-        two_terms[h] = _mm_setr_epi16(load<int16_t>(w[0] + one), load<int16_t>(w[1] + one),
-                                      load<int16_t>(w[2] + one), load<int16_t>(w[3] + one),
-                                      load<int16_t>(w[0] + two), load<int16_t>(w[1] + two),
-                                      load<int16_t>(w[2] + two), load<int16_t>(w[3] + two));
-    }
-    return {{f16_to_floats(_mm256_set_m128i(two_terms[1], two_terms[0]))}};
+    const __m128i a = _mm_unpacklo_epi16(avx2::load_f16_row<distance>(w[0] + at),
+                                         avx2::load_f16_row<distance>(w[1] + at));
+    const __m128i b = _mm_unpacklo_epi16(avx2::load_f16_row<distance>(w[2] + at),
+                                         avx2::load_f16_row<distance>(w[3] + at));
+    return {{f16_to_floats(_mm256_set_m128i(_mm_unpackhi_epi32(a, b), _mm_unpacklo_epi32(a, b)))}};
 }
 
 /// Pairs of f16: that of term t lies at F::pair_at(t).
 template <class F>
 HF_AVX512_INLINE void load_f16_pairs(Rows w, Floats& scale, Floats& zero) {
-    __m128i rows[4];
-    HF_UNROLL for (size_t t = 0; t < 4; ++t) {
-        const size_t at = F::pair_at(t);
-        rows[t] = _mm_setr_epi32(load<int32_t>(w[0] + at), load<int32_t>(w[1] + at),
-                                 load<int32_t>(w[2] + at), load<int32_t>(w[3] + at));
-    }
-    const __m512i pairs = join_lanes(rows[0], rows[1], rows[2], rows[3]);
+    __m128i terms[4];
+    avx2::load_pairs<F>(w, terms);
+    const __m512i pairs = join_lanes(terms[0], terms[1], terms[2], terms[3]);
     scale.v[0] = f16_to_floats(_mm512_cvtepi32_epi16(pairs));
     zero.v[0] = f16_to_floats(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pairs, 16)));
 }

@@ -35,6 +35,7 @@ struct F16ScalesNear {
 /// A scale and a zero, side by side: those of term t lie at F::pair_at(t).
 template <class F>
 struct F16Pairs {
+    static constexpr bool exact_products = true;  // of a scale and a code: 11 bits and 6
     HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
                                       avx2::Floats& zero) {
         avx2::load_f16_pairs<F>(w, scale, zero);

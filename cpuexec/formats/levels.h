@@ -64,8 +64,12 @@ HF_AVX512_INLINE __m256i spread(const std::byte* codes, size_t run, size_t eight
                                                  s + 5 * w, s + 6 * w, s + 7 * w);
         return _mm256_srlv_epi32(_mm256_set1_epi32(load<int32_t>(from)), counts);
     }
-    const __m256i picks = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i bytes = _mm256_set1_epi64x(load<int64_t>(from));
+    constexpr bool wide = p.run >= 32;  // two eights share their bytes
+    const int first = wide ? int(eight % 2 * 8) : 0;
+    const __m256i picks = _mm256_setr_epi32(first, first + 1, first + 2, first + 3, first + 4,
+                                            first + 5, first + 6, first + 7);
+    const __m256i bytes = wide ? _mm256_broadcastsi128_si256(load_16(from - first))
+                               : _mm256_set1_epi64x(load<int64_t>(from));
     return _mm256_shuffle_epi8(s > 0 ? _mm256_srli_epi64(bytes, 4) : bytes, picks);
 }
 
@@ -120,9 +124,11 @@ class ScaledLevels {
 
   private:
     HF_AVX512_INLINE __m256 eight_levels(const float* levels, size_t i) const {
-        const __m256 products = _mm256_mul_ps(_mm256_set1_ps(scale_[i]), _mm256_load_ps(levels));
-        if constexpr (!F::prepare.zeros) return products;
-        return _mm256_add_ps(products, _mm256_set1_ps(zero_[i]));
+        const __m256 scale = _mm256_set1_ps(scale_[i]), level = _mm256_load_ps(levels);
+        if constexpr (!F::prepare.zeros) return _mm256_mul_ps(scale, level);
+        const __m256 zero = _mm256_set1_ps(zero_[i]);
+        if constexpr (requires { F::exact_products; }) return _mm256_fmadd_ps(scale, level, zero);
+        return _mm256_add_ps(_mm256_mul_ps(scale, level), zero);
     }
     alignas(64) float scale_[16];
     alignas(64) float zero_[F::prepare.zeros ? 16 : 1];

@@ -60,6 +60,7 @@ HF_AVX512_INLINE void scale_runs(__m128 d, __m128i integers, avx512::Floats& out
 
 template <class F>
 struct RunScales {
+    static constexpr bool exact_products = true;  // of a scale and a code: 11 + 7 bits and 6
     HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t v, avx2::Floats& scale,
                                       avx2::Floats& zero) {
         Runs runs;
