@@ -28,7 +28,7 @@ HF_AVX2_INLINE __m256i one_bit_32(const std::byte* from) {
     return add_bits(_mm256_setzero_si256(), bytes, _mm256_set1_epi64x(kBitsOfBytes), 2);
 }
 HF_AVX512_INLINE __m512i one_bit_64(const std::byte* from) {
-    return _mm512_maskz_set1_epi8(load<uint64_t>(from), 2);
+    return _mm512_maskz_mov_epi8(load<uint64_t>(from), _mm512_set1_epi8(2));
 }
 
 /// Codes of 2 bits from each of their four places.

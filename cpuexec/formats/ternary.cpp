@@ -13,7 +13,8 @@ namespace {
 constexpr Levels kTwo = {-1, 1}, kThree = {-1, 0, 1, 2};
 
 template <unsigned width>
-struct Ternary : F16Scales<TernaryBlock<width>> {
+struct Ternary : std::conditional_t<width == 1, F16ScalesNear<TernaryBlock<width>>,
+                                    F16Scales<TernaryBlock<width>>> {
     using Block = TernaryBlock<width>;
     static constexpr size_t weights = 128;
     static constexpr Prepare prepare = {.group = 128,
