@@ -47,6 +47,23 @@ struct Packing {
     }
 };
 
+/// Scales and zeros of four terms t and four rows s, at 4 t + s in memory.
+template <class F>
+struct TermScales {
+    alignas(32) float scale[16];
+    alignas(32) float zero[F::prepare.zeros ? 16 : 1];
+
+    HF_AVX2_INLINE void load(Rows w, size_t v) {
+        avx2::Floats s, z;
+        F::scales(avx2::Isa{}, w, v, s, z);
+        HF_UNROLL for (size_t h = 0; h < 2; ++h) {
+            _mm256_store_ps(scale + 8 * h, s.v[h]);
+            if constexpr (F::prepare.zeros) _mm256_store_ps(zero + 8 * h, z.v[h]);
+        }
+        asm("" : "+m"(scale), "+m"(zero));  // or they are taken out of registers by permutations
+    }
+};
+
 namespace avx512 {
 
 /// Levels 0..7 and 8..15; those of fewer bits are repeated.
@@ -102,15 +119,7 @@ class ScaledLevels {
   public:
     static constexpr size_t step = Shape<F>::step, step_bytes = Shape<F>::step_bytes;
 
-    HF_AVX512_INLINE void prepare(Rows w, size_t v) {
-        avx2::Floats s, z;
-        F::scales(avx2::Isa{}, w, v, s, z);
-        HF_UNROLL for (size_t h = 0; h < 2; ++h) {
-            _mm256_store_ps(scale_ + 8 * h, s.v[h]);
-            if constexpr (F::prepare.zeros) _mm256_store_ps(zero_ + 8 * h, z.v[h]);
-        }
-        asm("" : "+m"(scale_), "+m"(zero_));
-    }
+    HF_AVX512_INLINE void prepare(Rows w, size_t v) { scales_.load(w, v); }
     HF_AVX512_INLINE Table table(Rows, size_t t, size_t s) const {
         Table table;
         table.low = eight_levels(kLevelsOfCodes<F>.v, 4 * t + s);
@@ -124,14 +133,13 @@ class ScaledLevels {
 
   private:
     HF_AVX512_INLINE __m256 eight_levels(const float* levels, size_t i) const {
-        const __m256 scale = _mm256_set1_ps(scale_[i]), level = _mm256_load_ps(levels);
+        const __m256 scale = _mm256_set1_ps(scales_.scale[i]), level = _mm256_load_ps(levels);
         if constexpr (!F::prepare.zeros) return _mm256_mul_ps(scale, level);
-        const __m256 zero = _mm256_set1_ps(zero_[i]);
+        const __m256 zero = _mm256_set1_ps(scales_.zero[i]);
         if constexpr (requires { F::exact_products; }) return _mm256_fmadd_ps(scale, level, zero);
         return _mm256_add_ps(_mm256_mul_ps(scale, level), zero);
     }
-    alignas(64) float scale_[16];
-    alignas(64) float zero_[F::prepare.zeros ? 16 : 1];
+    TermScales<F> scales_;
 };
 
 /// Tables of formats whose blocks have levels of their own.
