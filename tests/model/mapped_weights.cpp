@@ -127,7 +127,7 @@ TEST_CASE("lock: it holds what is read in the file, as much as was planned, on e
             CAPTURE(pin);
             HostDevice device(options);
             Config config = with_lock(true);
-            config.memory.gpu_layer_budget = 1;
+            if (options.vram_bytes) config.memory.gpu_layer_budget = 1;
             config.memory.offload_exec = "cpu";
             config.memory.pin = pin;
             const uint64_t before = locked_bytes();
