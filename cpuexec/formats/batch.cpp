@@ -20,6 +20,20 @@ struct Tiles {
     size_t first(size_t tile) const { return std::min(tile * width, columns - width); }
 };
 
+/// Asks for the rows that come next, a few lines with each turn, which is a term of a panel and a
+/// tile of columns: many at once would wait for each other.
+struct ReadAhead {
+    const std::byte *next, *end;
+    size_t share;  // bytes, of a turn
+
+    ReadAhead(const std::byte* first, const std::byte* last, size_t turns)
+        : next(first), end(last), share((size_t(last - first) / turns + 64) / 64 * 64) {}
+    HF_INLINE void turn() {
+        for (const std::byte* until = next + share; next < until; next += 64)
+            if (next < end) __builtin_prefetch(next, 0, 2);
+    }
+};
+
 /// Some panels, and the columns that they meet.
 struct Products {
     const Panel* panels;
@@ -32,6 +46,7 @@ struct Products {
     Tiles tiles;
     Lanes* lanes;        // of column t of tile i and panel g, at
     size_t panel_lanes;  //     g * panel_lanes + i * tiles.width + t
+    ReadAhead* ahead;
 
     size_t units(size_t term) const { return (terms - term + 3) / 4; }  // that have it
     size_t vector(size_t term) const { return term * quads / 16 * parts; }
@@ -105,13 +120,14 @@ HF_AVX512_INLINE void multiply_term_avx512(const Products& p, const std::byte* c
 template <Activations a, Kind kind, size_t T>
 HF_AVX512_INLINE void add_lane_avx512(const Products& p, const Panel& panel, size_t term,
                                       const std::byte* column, const ColumnScales& scales,
-                                      Lanes* lanes) {
+                                      ReadAhead& ahead, Lanes* lanes) {
     __m512 lane[T];
     HF_UNROLL for (size_t t = 0; t < T; ++t) lane[t] = _mm512_load_ps(lanes[t][term]);
     const size_t units = p.units(term);
     column += p.column(a, term);
     for (size_t unit = 0; unit < units; ++unit, column += p.unit_bytes) {
         __m512i sum[T];
+        ahead.turn();
         multiply_term_avx512<a>(p, p.codes(panel, unit, term), column, sum);
         const __m512 scale = _mm512_load_ps(panel.scale[unit][term]);
         const __m512 zero = _mm512_load_ps(panel.zero[unit][term]);
@@ -130,15 +146,17 @@ struct Vnni {
     template <Activations a, Kind kind, size_t T>
     HF_AVX512 HF_UNCHECKED static void add_columns_avx512(const Products& given) {
         const Products p = given;  // what lies behind a reference is read again after each store
+        ReadAhead ahead = *p.ahead;
         ColumnScales scales;
         for (size_t i = 0; i < p.tiles.count; ++i) {
             scales.take(p, i);
             for (size_t g = 0; g < p.count; ++g)
                 for (size_t term = 0; term < std::min<size_t>(p.terms, 4); ++term)
                     add_lane_avx512<a, kind, T>(p, p.panels[g], term,
-                                                p.x + p.tiles.first(i) * p.stride, scales,
+                                                p.x + p.tiles.first(i) * p.stride, scales, ahead,
                                                 p.lanes + g * p.panel_lanes + i * T);
         }
+        *p.ahead = ahead;
     }
 
     template <Activations a, Kind kind>
@@ -217,6 +235,7 @@ class Amx {
         alignas(64) Sums sums[2];
         __m512 lane[kTileColumns];
         Turn before{}, current{};
+        ReadAhead ahead = *p.ahead;
         size_t n = 0;
         for (size_t i = 0; i < p.tiles.count; ++i)
             for (size_t g = 0; g < p.count; ++g)
@@ -237,8 +256,10 @@ class Amx {
                             multiply_odd<a>(p, next);
                         if (n >= 1) store<a>(n - 1, sums);
                         if (n >= 2) add_sums<a, kind, width>(p, before, sums[n % 2], lane);
+                        ahead.turn();
                         before = current, current = next;
                     }
+        *p.ahead = ahead;
         store<a>(n - 1, sums);
         if (n >= 2) add_sums<a, kind, width>(p, before, sums[n % 2], lane);
         add_sums<a, kind, width>(p, current, sums[1 - n % 2], lane);
@@ -342,22 +363,6 @@ struct PanelRows {
     }
 };
 
-/// Asks for the rows that come next, a share with every step of these.
-struct ReadAhead {
-    const std::byte *next, *end;
-    size_t share;
-
-    ReadAhead(const WeightView& W, size_t r, size_t r1, size_t rows, size_t steps)
-        : next(W.base + r * W.row_bytes),
-          end(W.base + std::min(r + rows, r1) * W.row_bytes),
-          share((size_t(end - next) / steps + 63) / 64 * 64) {}
-    void step() {
-        const std::byte* const until = next + std::min(share, size_t(end - next));
-        for (; next < until; next += 64) __builtin_prefetch(next, 0, 2);
-        next = until;
-    }
-};
-
 /// The sums of n rows with a column.
 void fold_lanes(const Lanes& lanes, size_t n, float* y) {
     for (size_t r = 0; r < n; ++r) y[r] = (lanes[0][r] + lanes[2][r]) + (lanes[1][r] + lanes[3][r]);
@@ -375,8 +380,8 @@ void unpack_panel(const PanelShape& shape, size_t cols, PanelRows& rows, Panel& 
 
 /// Rows [r0, r1), at most kGroups panels.
 template <class Kernel, Activations a, Kind kind>
-void dot_rows(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1, ReadAhead ahead,
-              Products p, float* y, size_t y_stride) {
+void dot_rows(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1, Products p,
+              float* y, size_t y_stride) {
     alignas(64) Panel panels[kGroups];
     alignas(64) Lanes lanes[kGroups][kColumns + Kernel::most];
     PanelRows rows[kGroups];
@@ -391,7 +396,6 @@ void dot_rows(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1
     for (size_t first = 0; first < W.cols; first += kPanelCols) {
         const size_t cols = std::min(W.cols - first, kPanelCols);
         for (size_t g = 0; g < p.count; ++g) unpack_panel(shape, cols, rows[g], panels[g]);
-        ahead.step();
         p.terms = (cols + shape.prepare.term - 1) / shape.prepare.term;
         Kernel::template add<a, kind>(p);
         p.x += kPanelCols / shape.unit * p.unit_bytes;
@@ -407,27 +411,29 @@ void dot_rows(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1
 template <class Kernel, Activations a, Kind kind>
 void dot_columns(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1,
                  const Columns& X, float* y, size_t y_stride) {
-    const Products p{.panels = nullptr,
-                     .count = 0,
-                     .terms = 0,
-                     .x = reinterpret_cast<const std::byte*>(X.data),
-                     .stride = X.stride * sizeof(float),
-                     .unit_bytes = unit_bytes(shape.prepare, a),
-                     .quads = 4 * shape.lanes,
-                     .parts = shape.parts,
-                     .scales = scales_at(shape.prepare, a),
-                     .sums = sums_at(shape.prepare, a),
-                     .tiles = Tiles(X.count, Kernel::most),
-                     .lanes = nullptr,
-                     .panel_lanes = 0};
+    Products p{.panels = nullptr,
+               .count = 0,
+               .terms = 0,
+               .x = reinterpret_cast<const std::byte*>(X.data),
+               .stride = X.stride * sizeof(float),
+               .unit_bytes = unit_bytes(shape.prepare, a),
+               .quads = 4 * shape.lanes,
+               .parts = shape.parts,
+               .scales = scales_at(shape.prepare, a),
+               .sums = sums_at(shape.prepare, a),
+               .tiles = Tiles(X.count, Kernel::most),
+               .lanes = nullptr,
+               .panel_lanes = 0,
+               .ahead = nullptr};
     const Kernel kernel(p);
-    const size_t steps = (W.cols + kPanelCols - 1) / kPanelCols;
-    const size_t rows = (X.count > kTileColumns ? kGroups : 1) * kPanelRows;
-    for (size_t r = r0; r < r1;) {
+    const size_t terms = (W.cols + shape.prepare.term - 1) / shape.prepare.term;
+    const size_t panels = X.count > kTileColumns ? kGroups : 1, rows = panels * kPanelRows;
+    for (size_t r = r0; r < r1; r += rows) {
         const size_t end = std::min(r + rows, r1);
-        dot_rows<Kernel, a, kind>(shape, W, r, end, ReadAhead(W, end, r1, rows, steps), p,
-                                  y + (r - r0), y_stride);
-        r = end;
+        ReadAhead ahead(W.base + end * W.row_bytes, W.base + std::min(end + rows, r1) * W.row_bytes,
+                        terms * panels * p.tiles.count);
+        p.ahead = &ahead;
+        dot_rows<Kernel, a, kind>(shape, W, r, end, p, y + (r - r0), y_stride);
     }
 }
 
