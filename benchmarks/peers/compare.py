@@ -18,7 +18,7 @@ import sys
 PEER_SETTINGS = {
     "default": [],
     "flash attention": ["-fa", "1"],
-    "as in the file": ["--no-host", "1", "--mmap", "1"],
+    "no repacking": ["--repack", "0"],
 }
 
 

@@ -70,7 +70,8 @@ class Arm {
         ggml_backend_cpu_set_n_threads(backend_, threads);
         for (size_t i = 0; i < matrices; ++i)
             w_.push_back(ggml_new_tensor_2d(weights_, type, kCols, kRows));
-        if (!ggml_backend_alloc_ctx_tensors_from_buft(weights_, where)) return;
+        held_.push_back(ggml_backend_alloc_ctx_tensors_from_buft(weights_, where));
+        if (!held_.back()) return;
         const std::vector<char> bytes = random_matrix(type);
         ggml_tensor* x = ggml_new_tensor_2d(work_, GGML_TYPE_F32, kCols, columns);
         graph_ = ggml_new_graph_custom(work_, 2 * matrices + 8, false);
@@ -80,10 +81,19 @@ class Arm {
             if (!ggml_backend_supports_op(backend_, y)) return;
             ggml_build_forward_expand(graph_, y);
         }
-        ggml_backend_alloc_ctx_tensors(work_, backend_);
+        held_.push_back(ggml_backend_alloc_ctx_tensors(work_, backend_));
+        if (!held_.back()) return;
         const std::vector<float> ones(size_t(kCols * columns), 0.5f);
         ggml_backend_tensor_set(x, ones.data(), 0, ones.size() * sizeof(float));
         is_usable = true;
+    }
+
+    Arm(const Arm&) = delete;
+    ~Arm() {
+        for (ggml_backend_buffer_t buffer : held_) ggml_backend_buffer_free(buffer);
+        ggml_free(work_);
+        ggml_free(weights_);
+        ggml_backend_free(backend_);
     }
 
     /// GB/s of all matrices once.
@@ -98,6 +108,7 @@ class Arm {
   private:
     ggml_backend_t backend_;
     ggml_context *weights_, *work_;
+    std::vector<ggml_backend_buffer_t> held_;
     std::vector<ggml_tensor*> w_;
     ggml_cgraph* graph_ = nullptr;
 };

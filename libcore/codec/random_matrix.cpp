@@ -60,7 +60,7 @@ class GroupSource {
         codec_.cpu.decode_row(view_, 0, weights_.data());
         float largest = 0;
         for (float w : weights_) {
-            if (std::isnan(w)) return false;
+            if (std::isnan(w) || std::fpclassify(w) == FP_SUBNORMAL) return false;
             largest = std::max(largest, std::fabs(w));
         }
         return largest > 0x1p-6f && largest < 0x1p6f;
