@@ -3,7 +3,8 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
-#include <algorithm>
+#include <csignal>
+#include <optional>
 
 #include "tests/support/data.h"
 #include "tests/support/resident.h"
@@ -13,8 +14,8 @@ using namespace hf::test;
 
 namespace {
 
-constexpr uint64_t kMatrixBytes = 1'600'000;  // at least, of the model's 1.7 MB
-constexpr uint64_t kEnough = 4 << 20, kTooLittle = 1 << 20;
+constexpr uint64_t kDemoMatrixBytes = 20 << 20;  // at least
+constexpr uint64_t kAmple = 64 << 20, kEnough = 4 << 20, kTooLittle = 1 << 20;
 
 Outcome answer(std::vector<std::string> flags, RunOptions options = {}) {
     const std::vector<std::string> command = {
@@ -46,21 +47,33 @@ bool contains(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("hf-run --lock: the weights are locked while it runs, and the answer is the same" *
-          doctest::skip(!may_lock(kEnough))) {
-    uint64_t most = 0;
-    RunOptions options;
-    options.on_output = [&](pid_t pid, const std::string&) {
-        most = std::max(most, locked_bytes(pid));
-        return true;
-    };
-    const Outcome plain = answer({}, options);
+TEST_CASE("hf-run --lock: the weights are locked while it runs" *
+          doctest::skip(!may_lock(kAmple))) {
+    for (const bool is_locked : {false, true}) {
+        std::optional<uint64_t> locked;
+        RunOptions options;
+        options.on_output = [&](pid_t pid, const std::string&) {  // of an answer of some seconds
+            if (!locked) locked = locked_bytes(pid), kill(pid, SIGINT);
+            return true;
+        };
+        std::vector<std::string> command = {HF_RUN,  "-m",           demo_model_path(),
+                                            "--raw", "Once",         "--ignore-eos",
+                                            "-q",    "--max-tokens", "2000"};
+        if (is_locked) command.push_back("--lock");
+        options.environment = {"HIPFIRE_HOST_HEADROOM_MB=0"};
+        CHECK(run_process(command, options).code == 130);
+        if (is_locked)
+            CHECK(locked > kDemoMatrixBytes);
+        else
+            CHECK(locked == 0);
+    }
+}
+
+TEST_CASE("hf-run --lock: the answer is the same" * doctest::skip(!may_lock(kEnough))) {
+    const Outcome plain = answer({}), locked = answer({"--lock"});
     CHECK(plain.code == 0);
-    CHECK(most == 0);
-    const Outcome locked = answer({"--lock"}, options);
     CHECK(locked.code == 0);
     CHECK(locked.out == plain.out);
-    CHECK(most > kMatrixBytes);
 }
 
 TEST_CASE("hf-run --lock: where less may be locked it is refused with both numbers and a way out" *
