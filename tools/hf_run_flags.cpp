@@ -102,10 +102,22 @@ void refuse_chat_flags(const RunFlags& f) {
                         Fault::usage);
 }
 
+/// One word that can hardly be a prompt: a path, or the name of a model's file.
+bool looks_like_path(const std::string& text) {
+    if (text.find_first_of(" \t\r\n") != text.npos) return false;
+    return text.find('/') != text.npos || text.ends_with(".gguf") || text.ends_with(".hfq");
+}
+
 void take_model_argument(RunFlags& flags, const std::vector<KnownModel>& models) {
     auto& arguments = flags.arguments;
     const bool has_model = sets(flags, "run.model");
     const bool has_prompt = !flags.file.empty() || !flags.prompt_ids.empty();
+    if (!has_model && arguments.size() == 1 && !is_model(arguments[0], models) &&
+        looks_like_path(arguments[0]))
+        throw Error(fmt::format("'{}' is neither a path that exists nor a known model (--list); if "
+                                "it is a prompt, name the model before it",
+                                arguments[0]),
+                    Fault::usage);
     if (!has_model && !arguments.empty() &&
         (arguments.size() == 2 || is_model(arguments[0], models))) {
         if (!is_model(arguments[0], models))

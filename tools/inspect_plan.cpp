@@ -138,12 +138,17 @@ void show_memory(Page& page, const PlanFacts& facts) {
 }
 
 void show_passes(Page& page, const PlanFacts& facts) {
-    for (const PassFacts& p : facts.passes)
-        page.fact(
-            p.token_class == TokenClass::one ? "one token" : fmt::format("{} tokens", p.tokens),
-            fmt::format("reads {}; {}, {} copied; {} of {} steps on the CPU", reads_text(p.reads),
-                        plural(p.crossings, "crossing"), size_text(p.bytes_up + p.bytes_down),
-                        p.cpu_steps, p.steps));
+    for (const PassFacts& p : facts.passes) {
+        const std::string tokens =
+            p.token_class == TokenClass::one ? "one token" : fmt::format("{} tokens", p.tokens);
+        if (facts.device.in_place) {  // nobody else is there to read or to copy to
+            page.fact(tokens, fmt::format("reads {} of memory", size_text(p.reads.vram)));
+            continue;
+        }
+        page.fact(tokens, fmt::format("reads {}; {}, {} copied; {} of {} steps on the CPU",
+                                      reads_text(p.reads), plural(p.crossings, "crossing"),
+                                      size_text(p.bytes_up + p.bytes_down), p.cpu_steps, p.steps));
+    }
 }
 
 std::string bandwidth_text(const PlanView& view) {

@@ -100,13 +100,19 @@ Layer file_layer(const TomlFile& file, const Sources& sources, const std::string
     if (!sources.profile || sources.profile->empty()) return file.settings;
     for (const Profile& profile : file.profiles)
         if (profile.name == *sources.profile) return profile.settings;
+    if (path.empty())
+        throw Error(
+            fmt::format("flag --profile-config: no configuration file was found, so there is "
+                        "no profile '{}'",
+                        one_line(*sources.profile)),
+            Fault::usage);
     std::string names;
     for (const Profile& profile : file.profiles)
         names += (names.empty() ? "" : ", ") + profile.name;
-    throw Error(fmt::format("flag --profile-config: there is no profile '{}' in {}; it has {}",
-                            one_line(*sources.profile), path.empty() ? "no file" : path,
-                            names.empty() ? "none" : one_line(names)),
-                Fault::usage);
+    throw Error(
+        fmt::format("flag --profile-config: there is no profile '{}' in {}; it has {}",
+                    one_line(*sources.profile), path, names.empty() ? "none" : one_line(names)),
+        Fault::usage);
 }
 
 Layer built_in_layer() {

@@ -173,8 +173,12 @@ TEST_CASE("hf-inspect: a budget that does not fit is a refusal, and an error whe
 
 TEST_CASE(
     "hf-inspect: without a card nothing is divided, and layers that should leave are refused") {
-    CHECK(contains(hf_inspect({demo_model_path(), "--device", "host", "--exec", "cpu"}).out,
-                   "no graphics card, so nothing is divided"));
+    const std::string page =
+        hf_inspect({demo_model_path(), "--device", "host", "--exec", "cpu"}).out;
+    CHECK(contains(page, "no graphics card, so nothing is divided"));
+    CHECK(contains(page, "MiB of memory\n"));
+    CHECK_FALSE(contains(page, "device memory"));
+    CHECK_FALSE(contains(page, "crossing"));
     const Json object = object_of({demo_model_path(), "--device", "host", "--gpu-layers", "4"});
     CHECK(object["loads"] == false);
     CHECK(contains(object["refusals"][0]["why"], "there is no graphics card"));

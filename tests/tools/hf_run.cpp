@@ -248,6 +248,8 @@ TEST_CASE("hf-run: what is wrong is one line on stderr, with its exit code and n
         {{"-m", demo, "tell", "me"}, 2, "'me' is one argument too many"},
         {{"-m", demo, "--file", "/x", "hi"}, 2, "--file"},
         {{"tell", "me"}, 2, "'tell' is neither a path"},
+        {{"nosuch.gguf"}, 2, "'nosuch.gguf' is neither a path"},
+        {{"./nosuch"}, 2, "'./nosuch' is neither a path"},
         {{"-m", demo, "--prompt-ids", "1,two"}, 2, "'two'"},
         {{"-m", demo, "--prompt-ids", "4096"}, 2, "4096"},
         {{"-m", demo, "--prompt-ids", ""}, 2, "--prompt-ids"},

@@ -265,7 +265,8 @@ TEST_CASE("resolve: a profile stands in the place of the file's own values") {
     CHECK(contains(usage_error([&] { resolve_config(sources, kSilent); }),
                    "no profile 'bnech' in " + *sources.config_path + "; it has bench, empty"));
     sources.config_path.reset();
-    CHECK(contains(usage_error([&] { resolve_config(sources, kSilent); }), "no profile 'bnech'"));
+    CHECK(contains(usage_error([&] { resolve_config(sources, kSilent); }),
+                   "no configuration file was found, so there is no profile 'bnech'"));
 }
 
 TEST_CASE("resolve: a known name is its path with its overrides, anything else is a path") {
