@@ -16,7 +16,7 @@ using cpu::Activations;
 using cpu::Level;
 
 constexpr Activations kIntegers[] = {Activations::i16, Activations::int8};
-constexpr size_t kRows = 13, kMostColumns = 9;
+constexpr size_t kRows = 13, kMostColumns = 7;
 
 double largest_code(Activations a) {
     return a == Activations::i16 ? 32639 : 127;

@@ -129,7 +129,7 @@ inline std::vector<float> random_columns(size_t cols, size_t count, size_t strid
 }
 
 inline std::vector<size_t> sizes_of(const Codec& codec) {
-    std::vector<size_t> all = {1, 7, 9, 33, 32, 64, 96, 512, 1056, 1280, 4096}, fitting;
+    std::vector<size_t> all = {1, 7, 9, 33, 32, 64, 96, 512, 1056, 1280, 2048}, fitting;
     for (size_t cols : all)
         if (cols % cols_unit(codec) == 0) fitting.push_back(cols);
     return fitting;
