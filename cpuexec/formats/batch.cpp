@@ -340,9 +340,8 @@ class Amx {
 
 /// 16 rows, from r on; behind r1 the last one is repeated.
 struct PanelRows {
-    static constexpr size_t kMostBytes = 1024;  // of a step
     const std::byte* at[kPanelRows];
-    std::byte ends[kPanelRows][kMostBytes];
+    std::byte ends[kPanelRows][kMostStepBytes];
 
     void begin(const WeightView& W, size_t r, size_t r1) {
         for (size_t i = 0; i < kPanelRows; ++i)

@@ -15,6 +15,7 @@
 namespace hf::cpu {
 
 inline constexpr size_t kPanelRows = 16, kPanelCols = 512;
+inline constexpr size_t kMostStepBytes = 1024;  // of a row
 
 struct Panel {
     alignas(64) std::byte codes[kPanelCols / 64][16][4 * kPanelRows];  // [vector][quad][row][4]
@@ -100,7 +101,7 @@ template <class F>
 HF_AVX512 HF_UNCHECKED void unpack_panel(const std::byte* const (&rows)[kPanelRows], size_t unit,
                                          Panel& panel) {
     using S = Shape<F>;
-    static_assert(kPanelCols % S::step == 0);
+    static_assert(kPanelCols % S::step == 0 && S::step_bytes <= kMostStepBytes);
     HF_UNROLL for (size_t v = 0; v < S::step / S::unit; ++v, ++unit) {
         unpack_scales<F>(rows, v, unit, panel);
         HF_UNROLL for (size_t k = 0; k < S::lanes; ++k) {

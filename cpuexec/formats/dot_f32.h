@@ -8,6 +8,8 @@
 // i % 8 by fma, i ascending; the lanes are folded by fold8(). Only NaN payloads may differ.
 #pragma once
 
+#include <algorithm>
+
 #include "cpuexec/codec_ops.h"
 #include "cpuexec/simd.h"
 
@@ -31,6 +33,46 @@ using Lanes = float[kStreams][8];  // of one column of X
 /// at a chunk; n is a multiple of Direct::step, and of 8 unless the row ends here.
 using AddColumns = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
                             size_t stride, size_t count, Lanes* lanes);
+
+/// The same for as many columns as it is compiled for.
+using AddTile = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
+                         size_t stride, Lanes* lanes);
+
+/// Any number of columns by tiles: add[i] takes i + 1 of them. Four make two pairs.
+template <size_t most>
+void add_by_tiles(const AddTile (&add)[most], const std::byte* const (&w)[kStreams], size_t n,
+                  const float* x, size_t stride, size_t count, Lanes* lanes) {
+    for (size_t t = 0, tile; t < count; t += tile) {
+        const size_t left = count - t;
+        tile = left == 4 ? 2 : std::min(left, most);
+        add[tile - 1](w, n, x + t * stride, stride, lanes + t);
+    }
+}
+
+/// The lanes of a tile's columns, in registers while products are added.
+template <size_t T>
+HF_AVX2_INLINE void load_lanes(const Lanes* lanes, __m256 (&acc)[T][kStreams]) {
+    HF_UNROLL for (size_t t = 0; t < T; ++t) {
+        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) acc[t][s] = _mm256_loadu_ps(lanes[t][s]);
+    }
+}
+template <size_t T>
+HF_AVX2_INLINE void store_lanes(const __m256 (&acc)[T][kStreams], Lanes* lanes) {
+    HF_UNROLL for (size_t t = 0; t < T; ++t) {
+        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) _mm256_storeu_ps(lanes[t][s], acc[t][s]);
+    }
+}
+
+inline constexpr size_t kPrefetch = 1024;  // bytes ahead in each stream
+
+/// Asks for lines first .. last - 1 of what lies so far ahead.
+HF_AVX2_INLINE void ask_ahead(const std::byte* const (&w)[kStreams], size_t first, size_t last) {
+    HF_UNROLL for (size_t line = first; line < last; ++line) {
+        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
+            _mm_prefetch(reinterpret_cast<const char*>(w[s] + kPrefetch + 64 * line), _MM_HINT_T0);
+        }
+    }
+}
 
 /// What serves few columns, without a buffer.
 struct Direct {

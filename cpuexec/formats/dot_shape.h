@@ -43,8 +43,6 @@ struct Shape {
     }
 };
 
-constexpr size_t kPrefetch = 1024;  // bytes ahead in each stream
-
 /// Where an integer dot stands: four rows, and as many prepared columns as it is compiled for.
 using Rows = const std::byte* const (&)[kStreams];
 

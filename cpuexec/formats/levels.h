@@ -206,44 +206,25 @@ HF_AVX512 HF_UNCHECKED void add_levels(Rows rows, size_t n, const float* x, size
     __m256 acc[T][kStreams];
     Tables tables;
     HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-            acc[t][s] = _mm256_loadu_ps(lanes[t][s]);
-        }
-    }
+    load_lanes(lanes, acc);
     for (; n > 0; n -= Tables::step, x += Tables::step) {
         HF_UNROLL for (size_t run = 0; run < runs; ++run) {
             constexpr size_t lines = (Tables::step_bytes + 63) / 64;
-            HF_UNROLL for (size_t l = run * lines / runs; l < (run + 1) * lines / runs; ++l) {
-                HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-                    _mm_prefetch(reinterpret_cast<const char*>(w[s] + kPrefetch + 64 * l),
-                                 _MM_HINT_T0);
-                }
-            }
+            ask_ahead(w, run * lines / runs, (run + 1) * lines / runs);
             if (run % 4 == 0) tables.prepare(w, run / 4);
             add_run<F, T>(tables, w, run, x + run * p.run, stride, acc);
         }
         HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += Tables::step_bytes;
     }
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-            _mm256_storeu_ps(lanes[t][s], acc[t][s]);
-        }
-    }
+    store_lanes(acc, lanes);
 }
 
 /// The same for any number of columns.
 template <class F>
 void add_columns_avx512(Rows w, size_t n, const float* x, size_t stride, size_t count,
                         Lanes* lanes) {
-    for (size_t t = 0; t < count;) {
-        const size_t left = count - t, tile = left == 4 ? 2 : std::min(left, hf::cpu::kTile);
-        const auto add = tile == 3   ? add_levels<F, 3>
-                         : tile == 2 ? add_levels<F, 2>
-                                     : add_levels<F, 1>;
-        add(w, n, x + t * stride, stride, lanes + t);
-        t += tile;
-    }
+    constexpr AddTile kAdd[] = {add_levels<F, 1>, add_levels<F, 2>, add_levels<F, 3>};
+    add_by_tiles(kAdd, w, n, x, stride, count, lanes);
 }
 
 }  // namespace avx512

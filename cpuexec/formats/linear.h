@@ -105,37 +105,24 @@ HF_AVX2 HF_UNCHECKED void add_linear(Rows rows, size_t n, const float* x, size_t
     __m256 acc[T][kStreams];
     TermScales<F> scales;
     HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) acc[t][s] = _mm256_loadu_ps(lanes[t][s]);
-    }
+    load_lanes(lanes, acc);
     for (; n > 0; n -= S::step, x += S::step) {
         HF_UNROLL for (size_t run = 0; run < runs; ++run) {
-            HF_UNROLL for (size_t l = run * lines / runs; l < (run + 1) * lines / runs; ++l) {
-                HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-                    _mm_prefetch(reinterpret_cast<const char*>(w[s] + kPrefetch + 64 * l),
-                                 _MM_HINT_T0);
-                }
-            }
+            ask_ahead(w, run * lines / runs, (run + 1) * lines / runs);
             if (run % 4 == 0) scales.load(w, run / 4);
             add_linear_run<F, T>(scales, w, run, x + run * F::packing.run, stride, acc);
         }
         HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += S::step_bytes;
     }
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) _mm256_storeu_ps(lanes[t][s], acc[t][s]);
-    }
+    store_lanes(acc, lanes);
 }
 
 /// The same for any number of columns.
 template <class F>
 void add_linear_columns_avx2(Rows w, size_t n, const float* x, size_t stride, size_t count,
                              Lanes* lanes) {
-    for (size_t t = 0; t < count;) {
-        const size_t tile = std::min<size_t>(count - t, 2);
-        const auto add = tile == 2 ? add_linear<F, 2> : add_linear<F, 1>;
-        add(w, n, x + t * stride, stride, lanes + t);
-        t += tile;
-    }
+    constexpr AddTile kAdd[] = {add_linear<F, 1>, add_linear<F, 2>};
+    add_by_tiles(kAdd, w, n, x, stride, count, lanes);
 }
 
 }  // namespace avx2

@@ -16,8 +16,6 @@
 namespace hf::cpu {
 
 inline constexpr size_t kStep = 32;
-inline constexpr size_t kTile = 3;              // columns in registers: 4 x 3 accumulators of 16
-inline constexpr size_t kPrefetchBytes = 1024;  // ahead in each stream
 
 /// Adds the products of 8 weights of each stream and T columns.
 template <class D, size_t T>
@@ -41,21 +39,15 @@ HF_AVX2 void add_products_avx2(const std::byte* const (&rows)[kStreams], size_t 
     const std::byte* w[kStreams];
     __m256 acc[T][kStreams];
     HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) acc[t][s] = _mm256_loadu_ps(lanes[t][s]);
-    }
+    load_lanes(lanes, acc);
     size_t left = n;
     for (; left >= kStep; left -= kStep, x += kStep) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-            _mm_prefetch(reinterpret_cast<const char*>(w[s]) + kPrefetchBytes, _MM_HINT_T0);
-        }
+        ask_ahead(w, 0, 1);
         HF_UNROLL for (size_t j = 0; j < kStep / 8; ++j) add_eight<D, T>(w, j, x, stride, acc);
         HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += D::step_bytes;
     }
     for (size_t j = 0; j < left / 8; ++j) add_eight<D, T>(w, j, x, stride, acc);
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) _mm256_storeu_ps(lanes[t][s], acc[t][s]);
-    }
+    store_lanes(acc, lanes);
     for (size_t k = left / 8 * 8; k < left; ++k)
         for (size_t t = 0; t < T; ++t)
             for (size_t s = 0; s < kStreams; ++s) {
@@ -64,18 +56,13 @@ HF_AVX2 void add_products_avx2(const std::byte* const (&rows)[kStreams], size_t 
             }
 }
 
-/// The same for any number of columns.
+/// The same for any number of columns, three in registers: 4 x 3 accumulators of 16.
 template <class D>
-HF_AVX2 void add_columns_avx2(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                              size_t stride, size_t count, Lanes* lanes) {
-    for (size_t t = 0; t < count;) {
-        const size_t left = count - t, tile = left == 4 ? 2 : std::min(left, kTile);
-        const auto add = tile == 3   ? add_products_avx2<D, 3>
-                         : tile == 2 ? add_products_avx2<D, 2>
-                                     : add_products_avx2<D, 1>;
-        add(w, n, x + t * stride, stride, lanes + t);
-        t += tile;
-    }
+void add_columns_avx2(const std::byte* const (&w)[kStreams], size_t n, const float* x,
+                      size_t stride, size_t count, Lanes* lanes) {
+    constexpr AddTile kAdd[] = {add_products_avx2<D, 1>, add_products_avx2<D, 2>,
+                                add_products_avx2<D, 3>};
+    add_by_tiles(kAdd, w, n, x, stride, count, lanes);
 }
 
 /// Weights that were decoded already.
