@@ -78,12 +78,17 @@ constexpr SamplingConfig advice(float temperature, float top_p, std::optional<ui
 }
 
 /// As their makers publish them, for general text; what is neutral there (min_p 0) is left out.
-///   qwen3.5        huggingface.co/Qwen/Qwen3.5-4B README, "Best Practices"; the larger ones say
-///   the same qwen3.5-small  huggingface.co/Qwen/Qwen3.5-0.8B and -2B README, "Best Practices",
-///   text tasks qwen3          huggingface.co/Qwen/Qwen3-8B README, "Best Practices" llama3
-///   huggingface.co/meta-llama/Meta-Llama-3-8B-Instruct generation_config.json, and
-///                  example_chat_completion.py in github.com/meta-llama/llama3
-///   llama3.1       huggingface.co/meta-llama/Llama-3.1-8B-Instruct generation_config.json
+///
+/// qwen3.5        "Best Practices" of huggingface.co/Qwen/Qwen3.5-4B; the larger ones say the same
+///
+/// qwen3.5-small  the same of Qwen/Qwen3.5-0.8B and -2B, text tasks
+///
+/// qwen3          the same of Qwen/Qwen3-8B
+///
+/// llama3         generation_config.json of huggingface.co/meta-llama/Meta-Llama-3-8B-Instruct, and
+///                example_chat_completion.py of github.com/meta-llama/llama3
+///
+/// llama3.1       generation_config.json of huggingface.co/meta-llama/Llama-3.1-8B-Instruct
 constexpr Card kCards[] = {
     {"qwen3.5", true, advice(1.0f, 0.95f, 20, 1.5f), advice(0.7f, 0.8f, 20, 1.5f)},
     {"qwen3.5-small", false, advice(1.0f, 0.95f, 20, 1.5f), advice(1.0f, 1.0f, 20, 2.0f)},
