@@ -48,15 +48,23 @@ struct Driver {
         }
     }
 
+    HF_LEVEL_INLINE static void scales(Rows w, size_t v, const Place<Floats>& place, Floats& scale,
+                                       Floats& zero) {
+        if constexpr (HasFrame<F>)
+            F::scales(Isa{}, w, place, scale, zero);
+        else
+            F::scales(Isa{}, w, v, scale, zero);
+    }
+
     template <size_t T>
-    HF_LEVEL_INLINE static void add_step(Rows w, const std::byte* x, size_t stride,
-                                         Floats (&acc)[T]) {
+    HF_LEVEL_INLINE static void add_step(Rows w, const Place<Floats>& place, const std::byte* x,
+                                         size_t stride, Floats (&acc)[T]) {
         HF_UNROLL for (size_t v = 0; v < S::step / S::unit; ++v) {
             const std::byte* at = x + v * unit_bytes(F::prepare, a);
             Ints sums[T];
             sum_terms(w, v, at, stride, sums);
             Floats scale, zero;
-            F::scales(Isa{}, w, v, scale, zero);
+            scales(w, v, place, scale, zero);
             HF_UNROLL for (size_t t = 0; t < T; ++t) {
                 add_terms(sums[t], scale, zero, at + t * stride, acc[t]);
             }
@@ -77,11 +85,13 @@ struct Driver {
         alignas(64) std::byte copies[kStreams][may_rest ? S::step_bytes : 1];
         const std::byte* w[kStreams];
         const std::byte* x = reinterpret_cast<const std::byte*>(columns);
-        Floats acc[T], before[T];
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
+        Floats acc[T], before[T], row_scales{};
+        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s] + blocks_at<F>(cols);
         HF_UNROLL for (size_t t = 0; t < T; ++t) acc[t] = before[t] = Floats{};
+        if constexpr (requires { F::row_scales(Isa{}, rows, row_scales); })
+            F::row_scales(Isa{}, rows, row_scales);
         stride *= sizeof(float);
-        for (; cols > 0; cols -= std::min(cols, S::step)) {
+        for (size_t column = 0; cols > 0; column += S::step, cols -= std::min(cols, S::step)) {
             const bool rest = may_rest && cols < S::step;
             HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
                 if (rest) w[s] = copy_rest(w[s], cols, copies[s]);
@@ -93,7 +103,7 @@ struct Driver {
             if (rest) {
                 HF_UNROLL for (size_t t = 0; t < T; ++t) before[t] = acc[t];
             }
-            add_step(w, x, stride, acc);
+            add_step(w, {rows, row_scales, column}, x, stride, acc);
             HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += S::step_bytes;
             x += S::step / S::unit * unit_bytes(F::prepare, a);
             if (rest) {  // terms that the row does not have are left out of the lanes

@@ -14,6 +14,11 @@
 //                                           of the step at w; where a vector has 32 bytes, half h
 //     F::scales(isa, w, v, scale, zero)     of the v-th four terms of the steps at w[0] .. w[3]
 // where isa is avx2::Isa or avx512::Isa, and a step is as many columns as blocks and units share.
+// A format whose rows are more than their blocks says where these begin, and finds its scales
+// wherever they are in the rows:
+//     F::blocks_at(cols)                    bytes of a row of `cols` in front of its blocks
+//     F::row_scales(isa, rows, scale)       what is one for a row, if there is such a thing
+//     F::scales(isa, w, place, scale, zero) of the four terms of the steps at w[0] .. w[3]
 #pragma once
 
 #include <algorithm>
@@ -45,6 +50,26 @@ struct Shape {
 
 /// Where an integer dot stands: four rows, and as many prepared columns as it is compiled for.
 using Rows = const std::byte* const (&)[kStreams];
+
+/// A step of four rows: where these begin, their row_scales(), and the step's first column.
+template <class Floats>
+struct Place {
+    Rows rows;
+    const Floats& row_scales;
+    size_t column;
+};
+
+/// A format whose rows are more than their blocks.
+template <class F>
+concept HasFrame = requires {
+    F::blocks_at(size_t{});
+};
+
+template <class F>
+constexpr size_t blocks_at(size_t cols) {
+    if constexpr (HasFrame<F>) return F::blocks_at(cols);
+    return 0;
+}
 
 /// The same rows for all columns, in tiles of 4, 2 and 1 as far as `most` allows; the rows of a
 /// group stay in cache from tile to tile. `tile(count)` is the function for so many columns.
