@@ -4,14 +4,13 @@
 #include "cpuexec/formats/codebooks.h"
 #include "cpuexec/formats/float8.h"
 #include "cpuexec/formats/formats.h"
+#include "cpuexec/formats/fp4_rows.h"
 #include "cpuexec/formats/half_nibbles.h"
 #include "cpuexec/formats/int_ops.h"
 #include "cpuexec/formats/run_scales.h"
 
 namespace hf::cpu {
 namespace {
-
-using Scale = float (*)(uint8_t);
 
 /// Twice the levels are integers, -12 .. 12. Codes come in the order of their nibbles: in turns, in
 /// halves, or one after the other.
@@ -20,7 +19,7 @@ constexpr Prepare doubled(uint16_t term, uint8_t ways, uint8_t chunk) {
 }
 
 /// Rows with a header: w[i] = (row scale * block scale) * L[q[i]].
-template <Scale scale_of, class P>
+template <class Scale, class P>
 HF_INLINE void decode_fp4_rows(const WeightView& W, const Levels& levels, size_t row, size_t first,
                                size_t n, float* out) {
     const std::byte* header = W.base + row * W.row_bytes;
@@ -28,17 +27,22 @@ HF_INLINE void decode_fp4_rows(const WeightView& W, const Levels& levels, size_t
     const std::byte* blocks = header + sizeof(Fp4RowHeader);
     for (size_t b = first / 32; b < (first + n) / 32; ++b, out += 32) {
         const auto& block = block_at<Fp4Block<4>>(blocks, b);
-        P::template lookup<4>(block.codes, 32, levels, row_scale * scale_of(block.scale), out);
+        P::template lookup<4>(block.codes, 32, levels, row_scale * Scale::widen(block.scale), out);
     }
 }
 
-template <Scale scale_of>
-struct Fp4Rows {
+constexpr ByteLevels kDoubled(kE2M1, /*times=*/2, /*more=*/12);
+constexpr float kHalf = 0.5f;
+
+/// Blocks are laid out as those of mxfp4, but for the columns of their nibbles.
+template <class Scale>
+struct Fp4Rows : HalfLevels<Mxfp4Block, kDoubled>, Fp4Frame<Fp4Block<4>, Scale, kHalf> {
     static constexpr Prepare prepare = doubled(32, 2, 1);
+    static constexpr int code_max = 24;
     template <class P>
     HF_INLINE static void stretch(const WeightView& W, size_t row, size_t first, size_t n,
                                   float* out) {
-        decode_fp4_rows<scale_of, P>(W, kE2M1, row, first, n, out);
+        decode_fp4_rows<Scale, P>(W, kE2M1, row, first, n, out);
     }
 };
 
@@ -49,26 +53,12 @@ struct Fp4Lloyd {
                                   float* out) {
         Levels levels;
         for (size_t k = 0; k < 16; ++k) levels[k] = f16_to_f32(load<uint16_t>(W.sidecar + 2 * k));
-        decode_fp4_rows<ue8m0_to_f32, P>(W, levels, row, first, n, out);
+        decode_fp4_rows<Ue8m0, P>(W, levels, row, first, n, out);
     }
 };
 
 constexpr ByteLevels kDoubledGguf(kE2M1Gguf, /*times=*/2, /*more=*/12);
 constexpr Levels kDoubledLevels = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-/// Halves of UE8M0 scales, one in the lowest byte of each word.
-HF_AVX2_INLINE __m256 half_ue8m0(__m256i words) {
-    const __m256i exponents = _mm256_slli_epi32(words, 24);
-    const __m256i bits = _mm256_max_epi32(_mm256_srli_epi32(exponents, 1),
-                                          _mm256_set1_epi32(0x00400000));  // of code 0
-    return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0.5f));
-}
-HF_AVX512_INLINE __m512 half_ue8m0(__m512i words) {
-    const __m512i exponents = _mm512_slli_epi32(words, 24);
-    const __m512i bits =
-        _mm512_max_epi32(_mm512_srli_epi32(exponents, 1), _mm512_set1_epi32(0x00400000));
-    return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0.5f));
-}
 
 struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledGguf> {
     using Block = Mxfp4Block;
@@ -82,17 +72,16 @@ struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledGguf> {
     static constexpr Packing packing = {Packing::halves, 32};
     static constexpr const Levels& levels = kDoubledLevels;
     static constexpr size_t codes_of(size_t term) { return nibbles_of<Block>(term); }
-    HF_AVX2_INLINE static void scales(avx2::Isa, Rows w, size_t, avx2::Floats& scale,
+    HF_AVX2_INLINE static void scales(avx2::Isa isa, Rows w, size_t, avx2::Floats& scale,
                                       avx2::Floats&) {
-        constexpr size_t next = sizeof(Block);
-        scale.v[0] = half_ue8m0(_mm256_set_m128i(load_rows(w, next), load_rows(w, 0)));
-        scale.v[1] = half_ue8m0(_mm256_set_m128i(load_rows(w, 3 * next), load_rows(w, 2 * next)));
+        const avx2::Floats blocks = Ue8m0::widen(block_scales<Block>(isa, w));
+        HF_UNROLL for (size_t h = 0; h < 2; ++h) scale.v[h] =
+            _mm256_mul_ps(blocks.v[h], _mm256_set1_ps(kHalf));
     }
-    HF_AVX512_INLINE static void scales(avx512::Isa, Rows w, size_t, avx512::Floats& scale,
+    HF_AVX512_INLINE static void scales(avx512::Isa isa, Rows w, size_t, avx512::Floats& scale,
                                         avx512::Floats&) {
-        constexpr size_t next = sizeof(Block);
-        scale.v[0] = half_ue8m0(avx512::join_lanes(load_rows(w, 0), load_rows(w, next),
-                                                   load_rows(w, 2 * next), load_rows(w, 3 * next)));
+        const avx512::Floats blocks = Ue8m0::widen(block_scales<Block>(isa, w));
+        scale.v[0] = _mm512_mul_ps(blocks.v[0], _mm512_set1_ps(kHalf));
     }
 };
 
@@ -148,9 +137,8 @@ struct Nvfp4 {
 
 }  // namespace
 
-// Rows with a header are f32 only so far: of integers they have the plain dot
-constinit const CpuOps fp4_ue8m0 = block_ops<Fp4Rows<ue8m0_to_f32>>();
-constinit const CpuOps fp4_e4m3 = block_ops<Fp4Rows<e4m3_hfq>>();
+constinit const CpuOps fp4_ue8m0 = with_integers<Fp4Rows<Ue8m0>>(block_ops<Fp4Rows<Ue8m0>>());
+constinit const CpuOps fp4_e4m3 = with_integers<Fp4Rows<E4m3>>(block_ops<Fp4Rows<E4m3>>());
 constinit const CpuOps fp4_lloyd = block_ops<Fp4Lloyd>();
 constinit const CpuOps mxfp4 = with_integers<Mxfp4>(block_ops<Mxfp4>());
 constinit const CpuOps nvfp4 = with_integers<Nvfp4>(block_ops<Nvfp4>());

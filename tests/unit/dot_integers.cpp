@@ -202,6 +202,42 @@ TEST_CASE("integer dots of many rows and columns have the bits of AVX2") {
     }
 }
 
+TEST_CASE("integer dots take 8-bit scales of every value, beside any scale of the row") {
+    constexpr size_t kBlocks = 4, kScaleRows = 256 / kBlocks, kCols = 32 * kBlocks;
+    struct {
+        const char* name;
+        size_t header, distance;  // bytes before the first scale, and from one to the next
+    } formats[] = {{"hfp4g32", 16, 17},   {"mfp4g32p", 16, 17}, {"mfp4g32e8", 16, 17},
+                   {"mfp3g32e8", 16, 13}, {"mfp2g32e8", 16, 9}, {"mfp4g32e8soa", 16, 1},
+                   {"mxfp4", 0, 17}};
+    for (const auto& format : formats)
+        for (const int row_scale : {0x0001, 0x0400, 0x3c01, 0x7bff, 0x7c00}) {
+            CAPTURE(std::string(format.name));
+            CAPTURE(row_scale);
+            const Codec& codec = *codec_by_name(format.name);
+            const OddMatrix W(codec, kScaleRows, kCols, 0, /*seed=*/9);
+            for (size_t r = 0; r < kScaleRows; ++r) {
+                std::byte* row = W.memory.get() + r * W.row_bytes;
+                if (format.header > 0) std::memcpy(row, &row_scale, 2);
+                for (size_t b = 0; b < kBlocks; ++b)
+                    row[format.header + b * format.distance] = std::byte(kBlocks * r + b);
+            }
+            for (const Activations a : kIntegers) {
+                const Prepared x(codec.cpu.prepare, a, random_columns(kCols, 1, kCols, 3), kCols);
+                float want[kScaleRows], got[kScaleRows];
+                codec.cpu.dot[0][size_t(a)](W.view, 0, kScaleRows, x.last(1), want, kScaleRows);
+                for (size_t l = 1; l < cpu::kLevels; ++l) {
+                    const cpu::Dot dot = codec.cpu.dot[l][size_t(a)];
+                    if (!dot || !cpu::cpu_has(Level(l))) continue;
+                    dot(W.view, 0, kScaleRows, x.last(1), got, kScaleRows);
+                    for (size_t r = 0; r < kScaleRows; ++r)
+                        CHECK((same_bits(got[r], want[r]) ||
+                               (std::isnan(got[r]) && std::isnan(want[r]))));
+                }
+            }
+        }
+}
+
 /// What a product may be off, and what it is, as shares of sum |w x|.
 struct Error {
     double worst = 0, worst_of_allowed = 0;
