@@ -1,0 +1,122 @@
+// Codewords of e8.h as the codes of dot_shape.h: those of even weights, then those of odd ones.
+//
+// A codeword lies in a dword, two values of e in each byte; `half` is bit 31, and e[7] lacks its
+// lowest bit, the parity of the lowest bits of the other seven. To add these up, they are
+// multiplied such that all of them meet in one bit: below it, no sum is large enough to carry into
+// it.
+#pragma once
+
+#include "cpuexec/formats/avx2.h"
+#include "cpuexec/formats/avx512.h"
+#include "cpuexec/formats/e8.h"
+
+namespace hf::cpu {
+
+/// Where bits of such a dword are, and how far they must go for 2 e + half: e to bit 1 of its byte,
+/// what there is of e[7] to bit 26 and its parity to bit 25.
+///          a byte      even e  odd e   rest of e[7]
+///     4    oooo eeee   0       4       bits 28 .. 30
+///     3    ooo eee --  2       5       bits 29, 30
+///     2    oo ee ----  4       6       bit 30
+template <unsigned n>
+struct E8Words {
+    static constexpr int even = n == 4 ? 0 : n == 3 ? 2 : 4, odd = even + int(n);
+    static constexpr uint32_t e = (2u << n) - 2;     // 2 e, in a byte
+    static constexpr uint32_t rest = (2u << n) - 4;  // 4 (e[7] / 2)
+    static constexpr uint32_t lowest = uint32_t(0x01010101ull << even) | 0x010101u << odd;
+    static constexpr uint32_t factors = n == 4   ? 0x11111111
+                                        : n == 3 ? 0x09080909
+                                                 : 0x05040505;  // of the words of `lowest`
+    static constexpr int sum = n == 4 ? 12 : n == 3 ? 13 : 14;  // the bit where they meet
+};
+
+// AVX2. ------------------------------------------------------------------------------------------
+
+/// all, and those bits of words.
+HF_AVX2_INLINE __m256i put(__m256i all, __m256i words, uint32_t bits) {
+    return _mm256_or_si256(all, _mm256_and_si256(words, _mm256_set1_epi32(int(bits))));
+}
+
+template <unsigned n>
+HF_AVX2_INLINE void e8_codes(__m256i words, __m256i* codes) {
+    using W = E8Words<n>;
+    const __m256i half = _mm256_and_si256(_mm256_srai_epi32(words, 31), _mm256_set1_epi8(1));
+    const __m256i lowest = _mm256_and_si256(words, _mm256_set1_epi32(W::lowest));
+    const __m256i sums = _mm256_madd_epi16(lowest, _mm256_set1_epi32(W::factors));
+    const __m256i even =
+        W::even == 0 ? _mm256_add_epi32(words, words) : _mm256_srli_epi32(words, W::even - 1);
+    codes[0] = put(half, even, W::e * 0x01010101);
+    codes[1] = put(half, _mm256_srli_epi32(words, W::odd - 1), W::e * 0x010101);
+    codes[1] = put(codes[1], _mm256_srli_epi32(words, 6 - int(n)), W::rest << 24);
+    codes[1] = put(codes[1], _mm256_slli_epi32(sums, 25 - W::sum), 1 << 25);
+}
+
+/// The codewords of two blocks. Blocks begin with a byte that is none of theirs, and nothing is
+/// read behind the second one, nor before the first one.
+template <unsigned n>
+HF_AVX2_INLINE __m256i e8_words(avx2::Isa, const std::byte* blocks) {
+    constexpr size_t next = 4 * n + 1;
+    if constexpr (n == 4) {
+        return avx2::load_two(blocks + 1, blocks + 1 + next);
+    } else if constexpr (n == 3) {  // 16 bits from each end of a codeword of 24
+        const __m256i bytes = avx2::load_two(blocks, blocks + 2 * next - 16);
+        const __m256i pairs = _mm256_shuffle_epi8(
+            bytes, _mm256_setr_epi8(1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 4, 5, 5, 6,
+                                    7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+        const __m256i ends = _mm256_mullo_epi16(pairs, _mm256_set1_epi32(0x00010010));
+        const __m256i second = _mm256_and_si256(ends, _mm256_set1_epi32(int(0xfc00fc00)));
+        return put(second, _mm256_srli_epi16(ends, 2), 0x00fc00fc);
+    } else {
+        const __m128i first = _mm_cvtsi64_si128(load<int64_t>(blocks + 1));
+        const __m128i second = _mm_cvtsi64_si128(load<int64_t>(blocks + 1 + next));
+        const __m256i bytes = _mm256_set_m128i(second, first);
+        return _mm256_unpacklo_epi8(_mm256_slli_epi16(bytes, 4), bytes);
+    }
+}
+
+// AVX-512. ---------------------------------------------------------------------------------------
+
+HF_AVX512_INLINE __m512i put(__m512i all, __m512i words, uint32_t bits) {
+    return _mm512_ternarylogic_epi32(all, words, _mm512_set1_epi32(int(bits)), 0xf8);
+}
+
+template <unsigned n>
+HF_AVX512_INLINE void e8_codes(__m512i words, __m512i* codes) {
+    using W = E8Words<n>;
+    const __m512i half = _mm512_and_si512(_mm512_srai_epi32(words, 31), _mm512_set1_epi8(1));
+    const __m512i lowest = _mm512_and_si512(words, _mm512_set1_epi32(W::lowest));
+    const __m512i sums = _mm512_madd_epi16(lowest, _mm512_set1_epi32(W::factors));
+    const __m512i even =
+        W::even == 0 ? _mm512_add_epi32(words, words) : _mm512_srli_epi32(words, W::even - 1);
+    codes[0] = put(half, even, W::e * 0x01010101);
+    codes[1] = put(half, _mm512_srli_epi32(words, W::odd - 1), W::e * 0x010101);
+    codes[1] = put(codes[1], _mm512_srli_epi32(words, 6 - int(n)), W::rest << 24);
+    codes[1] = put(codes[1], _mm512_slli_epi32(sums, 25 - W::sum), 1 << 25);
+}
+
+/// Where the bytes of a codeword are in four blocks, and where 8 bits begin in two codewords.
+template <unsigned n>
+struct E8Picks {
+    alignas(64) int8_t bytes[64] = {}, bits[64] = {};
+    constexpr E8Picks() {
+        for (int i = 0; i < 64; ++i) {
+            const int word = i / 4, byte = i % 4;
+            bytes[i] = int8_t(word / 4 * int(4 * n + 1) + 1 + word % 4 * int(n) + byte % int(n));
+            bits[i] = int8_t((word % 2 * 32 + byte * int(2 * n) - E8Words<n>::even) & 63);
+        }
+    }
+};
+template <unsigned n>
+inline constexpr E8Picks<n> kE8Picks;
+
+/// The codewords of four blocks.
+template <unsigned n>
+HF_AVX512_INLINE __m512i e8_words(avx512::Isa, const std::byte* blocks) {
+    if constexpr (n == 4) return avx512::load_four(blocks + 1, 4 * n + 1);
+    constexpr uint64_t bytes = (uint64_t(1) << (4 * (4 * n + 1)) % 64) - 1;
+    const __m512i all = _mm512_maskz_loadu_epi8(bytes, blocks);
+    const __m512i words = _mm512_permutexvar_epi8(_mm512_load_si512(kE8Picks<n>.bytes), all);
+    return _mm512_multishift_epi64_epi8(_mm512_load_si512(kE8Picks<n>.bits), words);
+}
+
+}  // namespace hf::cpu
