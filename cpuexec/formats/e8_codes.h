@@ -6,6 +6,8 @@
 // it.
 #pragma once
 
+#include <bit>
+
 #include "cpuexec/formats/avx2.h"
 #include "cpuexec/formats/avx512.h"
 #include "cpuexec/formats/e8.h"
@@ -29,6 +31,18 @@ struct E8Words {
                                                  : 0x05040505;  // of the words of `lowest`
     static constexpr int sum = n == 4 ? 12 : n == 3 ? 13 : 14;  // the bit where they meet
 };
+
+template <unsigned n>
+constexpr bool sums_are_parities() {
+    using W = E8Words<n>;
+    for (uint32_t some = W::lowest;; some = (some - 1) & W::lowest) {  // any of these bits
+        const uint32_t sums =
+            (some & 0xffff) * (W::factors & 0xffff) + (some >> 16) * (W::factors >> 16);
+        if ((sums >> W::sum & 1) != uint32_t(std::popcount(some) % 2)) return false;
+        if (some == 0) return true;
+    }
+}
+static_assert(sums_are_parities<4>() && sums_are_parities<3>() && sums_are_parities<2>());
 
 // AVX2. ------------------------------------------------------------------------------------------
 

@@ -31,12 +31,13 @@ HF_INLINE void decode_fp4_rows(const WeightView& W, const Levels& levels, size_t
     }
 }
 
-constexpr ByteLevels kDoubled(kE2M1, /*times=*/2, /*more=*/12);
+constexpr ByteLevels kDoubledBytes(kE2M1Gguf, /*times=*/2, /*more=*/12);
+constexpr Levels kDoubledLevels = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 constexpr float kHalf = 0.5f;
 
 /// Blocks are laid out as those of mxfp4, but for the columns of their nibbles.
 template <class Scale>
-struct Fp4Rows : HalfLevels<Mxfp4Block, kDoubled>, Fp4Frame<Fp4Block<4>, Scale, kHalf> {
+struct Fp4Rows : HalfLevels<Mxfp4Block, kDoubledBytes>, Fp4Frame<Fp4Block<4>, Scale, kHalf> {
     static constexpr Prepare prepare = doubled(32, 2, 1);
     static constexpr int code_max = 24;
     template <class P>
@@ -57,10 +58,7 @@ struct Fp4Lloyd {
     }
 };
 
-constexpr ByteLevels kDoubledGguf(kE2M1Gguf, /*times=*/2, /*more=*/12);
-constexpr Levels kDoubledLevels = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledGguf> {
+struct Mxfp4 : HalfLevels<Mxfp4Block, kDoubledBytes> {
     using Block = Mxfp4Block;
     static constexpr size_t weights = 32;
     static constexpr Prepare prepare = doubled(32, 2, 16);
@@ -105,7 +103,7 @@ struct Nvfp4 {
             _mm256_castsi128_si256(avx2::load_16(w + offsetof(Block, nibbles) + 16 * h));
         const __m256i twice = _mm256_permute4x64_epi64(bytes, _MM_SHUFFLE(1, 1, 0, 0));
         const __m256i shifted = _mm256_srlv_epi64(twice, _mm256_setr_epi64x(0, 4, 0, 4));
-        codes[0] = look_up_bytes(kDoubledGguf, avx2::low_nibbles(shifted));
+        codes[0] = look_up_bytes(kDoubledBytes, avx2::low_nibbles(shifted));
     }
     HF_AVX512_INLINE static void unpack(avx512::Isa, const std::byte* w, size_t, size_t, size_t,
                                         __m512i* codes) {
@@ -113,7 +111,7 @@ struct Nvfp4 {
         const __m512i twice =
             _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3), bytes);
         const __m512i shifted = _mm512_srlv_epi64(twice, _mm512_setr_epi64(0, 4, 0, 4, 0, 4, 0, 4));
-        codes[0] = look_up_bytes(kDoubledGguf, avx512::low_nibbles(shifted));
+        codes[0] = look_up_bytes(kDoubledBytes, avx512::low_nibbles(shifted));
     }
     /// E4M3 as f16, whose exponents are 8 higher: 2^-8 of the scales.
     HF_AVX2_INLINE static __m256i scales_as_f16(Rows w) {
