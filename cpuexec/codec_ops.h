@@ -62,6 +62,9 @@ using DecodeRow = void (*)(const WeightView& W, size_t row, float* out);
 using Dot = void (*)(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
                      size_t y_stride);
 
+/// From kManyColumns on, a dot may prepare for its rows what kManyRows of them are worth.
+inline constexpr size_t kManyColumns = 5, kManyRows = 128;
+
 /// A format's CPU functions. dot[level][activations] is null where the next lower level serves.
 struct CpuOps {
     Prepare prepare;

@@ -31,12 +31,16 @@ HF_AVX512_INLINE __m128i load_16(const std::byte* from) {
 HF_AVX512_INLINE __m512i load_two(const std::byte* first, const std::byte* second) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(load_32(first)), load_32(second), 1);
 }
-/// 16 bytes from each of four places, `distance` apart.
+/// 16 bytes from each of four places.
+HF_AVX512_INLINE __m512i load_four(const std::byte* a, const std::byte* b, const std::byte* c,
+                                   const std::byte* d) {
+    __m512i all = _mm512_castsi128_si512(load_16(a));
+    all = _mm512_mask_broadcast_i32x4(all, 0x00f0, load_16(b));
+    all = _mm512_mask_broadcast_i32x4(all, 0x0f00, load_16(c));
+    return _mm512_mask_broadcast_i32x4(all, 0xf000, load_16(d));
+}
 HF_AVX512_INLINE __m512i load_four(const std::byte* from, size_t distance) {
-    __m512i all = _mm512_castsi128_si512(load_16(from));
-    all = _mm512_mask_broadcast_i32x4(all, 0x00f0, load_16(from + distance));
-    all = _mm512_mask_broadcast_i32x4(all, 0x0f00, load_16(from + 2 * distance));
-    return _mm512_mask_broadcast_i32x4(all, 0xf000, load_16(from + 3 * distance));
+    return load_four(from, from + distance, from + 2 * distance, from + 3 * distance);
 }
 HF_AVX512_INLINE __m512 load_floats(const std::byte* from) {
     return _mm512_loadu_ps(from);

@@ -20,9 +20,10 @@ void dot_rows(const Step& step, const Tokens& tokens, uint64_t r0, uint64_t r1, 
 }
 
 /// This piece's share of the rows that the step computes: whole groups of the rows that the dots of
-/// one column, or of many, take at a time.
+/// few columns take at a time, or of those that many columns are worth.
 Range rows_of_piece(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
-    const uint64_t first = step.params.row_begin, group = tokens.rows(step.in[0]) < 8 ? 4 : 32;
+    const uint64_t first = step.params.row_begin,
+                   group = tokens.rows(step.in[0]) < cpu::kManyColumns ? 4 : cpu::kManyRows;
     const Range r = piece(step.params.row_end - first, part, parts, group);
     return {first + r.begin, first + r.end};
 }
@@ -53,7 +54,7 @@ void gemv(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts)
 
 /// The product is formed completely before the residual is added, in blocks that stay in cache.
 void gemv_residual(const Step& step, const Tokens& tokens, uint32_t part, uint32_t parts) {
-    constexpr uint64_t kBlock = 64;     // rows
+    constexpr uint64_t kBlock = cpu::kManyRows;
     constexpr uint32_t kMaxCount = 64;  // columns; a pass has no more
     HF_ASSERT(tokens.count <= kMaxCount);
     float product[kMaxCount * kBlock];

@@ -238,6 +238,25 @@ TEST_CASE("integer dots take 8-bit scales of every value, beside any scale of th
         }
 }
 
+TEST_CASE("integer dots of more rows and columns than tiles take at once have the bits of AVX2") {
+    constexpr size_t rows = 150, cols = 4352, count = 64;
+    if (!cpu::cpu_has(Level::amx)) return;
+    for (const char* name : {"q4_0", "q6_k", "mq4g256v2"}) {
+        CAPTURE(std::string(name));
+        const Codec& codec = *codec_by_name(name);
+        const OddMatrix W(codec, rows, cols, /*gap=*/3, /*seed=*/11);
+        for (const Activations a : kIntegers) {
+            const Prepared x(codec.cpu.prepare, a, random_columns(cols, count, cols, 5), cols);
+            std::vector<float> want(count * rows), got(count * rows, NAN);
+            cpu::pick_dot(codec.cpu, Level::avx2, a)(W.view, 0, rows, x.last(count), want.data(),
+                                                     rows);
+            cpu::pick_dot(codec.cpu, Level::amx, a)(W.view, 0, rows, x.last(count), got.data(),
+                                                    rows);
+            CHECK(std::memcmp(got.data(), want.data(), got.size() * 4) == 0);
+        }
+    }
+}
+
 /// What a product may be off, and what it is, as shares of sum |w x|.
 struct Error {
     double worst = 0, worst_of_allowed = 0;

@@ -1,6 +1,4 @@
-#include "cpuexec/formats/batch.h"
-
-#include <algorithm>
+#include "cpuexec/formats/batch_rows.h"
 
 namespace hf::cpu {
 namespace {
@@ -18,20 +16,6 @@ struct Tiles {
     Tiles(size_t all, size_t most)
         : columns(all), width(std::min(all, most)), count((all + width - 1) / width) {}
     size_t first(size_t tile) const { return std::min(tile * width, columns - width); }
-};
-
-/// Asks for the rows that come next, a few lines with each turn, which is a term of a panel and a
-/// tile of columns: many at once would wait for each other.
-struct ReadAhead {
-    const std::byte *next, *end;
-    size_t share;  // bytes, of a turn
-
-    ReadAhead(const std::byte* first, const std::byte* last, size_t turns)
-        : next(first), end(last), share((size_t(last - first) / turns + 64) / 64 * 64) {}
-    HF_INLINE void turn() {
-        for (const std::byte* until = next + share; next < until; next += 64)
-            if (next < end) __builtin_prefetch(next, 0, 2);
-    }
 };
 
 /// Some panels, and the columns that they meet.
@@ -170,211 +154,11 @@ struct Vnni {
     }
 };
 
-// AMX. -------------------------------------------------------------------------------------------
-
-#define HF_TARGET_AMX HF_TARGET_AVX512 ",amx-tile,amx-int8"
-#define HF_AMX HF_UNCHECKED __attribute__((target(HF_TARGET_AMX)))
-#define HF_AMX_INLINE HF_UNCHECKED __attribute__((target(HF_TARGET_AMX), always_inline)) inline
-
-/// Rows and bytes of a row of the eight tiles (Intel SDM volume 1, 18.2).
-struct alignas(64) TileConfig {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {};
-    uint8_t rows[16] = {};
-};
-
-/// Tiles 0 .. 3: sums (columns, 16 rows), high and low plane, of two turns. 4, 5: activations
-/// (columns, codes of a term's part). 6: weights (quads, 16 rows).
-///
-/// Tiles are worked on in the order of the program: a store right behind the multiplications that
-/// it waits for holds up all that follow. So a turn, a term of a panel and a tile of columns, is
-/// multiplied while the one before it is stored and the one before that is added; in that order,
-/// a turn takes 117 cycles instead of 171.
-class Amx {
-  public:
-    HF_AMX explicit Amx(const Products& p) {
-        TileConfig config;
-        for (size_t tile = 0; tile < 6; ++tile) {
-            config.rows[tile] = uint8_t(p.tiles.width);
-            config.row_bytes[tile] = uint16_t(tile < 4 ? 64 : 4 * p.quads);
-        }
-        config.rows[6] = uint8_t(p.quads);
-        config.row_bytes[6] = 64;
-        asm volatile("" : : "r"(&config) : "memory");  // GCC 12 would store behind the next line
-        _tile_loadconfig(&config);
-    }
-    HF_AMX ~Amx() { _tile_release(); }
-    Amx(const Amx&) = delete;
-    static constexpr size_t most = kTileColumns;
-
-    template <Activations a, Kind kind>
-    static void add(const Products& p) {
-        if (p.tiles.width == most)
-            add_all<a, kind, most>(p);
-        else
-            add_all<a, kind, 0>(p);
-    }
-
-  private:
-    using Sums = int32_t[2][kTileColumns][kPanelRows];  // of a turn: [plane][column][row]
-    struct Turn {
-        const Panel* panel;
-        size_t unit, term;
-        const std::byte* x;  // its activations
-        const ColumnScales* scales;
-        Lanes* lanes;
-        bool begins, ends;  // a lane's terms
-    };
-
-    /// width: of tiles that are known to be whole, or 0.
-    template <Activations a, Kind kind, size_t width>
-    HF_AMX static void add_all(const Products& given) {
-        const Products p = given;
-        ColumnScales scales[kColumns / kTileColumns];
-        for (size_t i = 0; i < p.tiles.count; ++i) scales[i].take(p, i);
-        alignas(64) Sums sums[2];
-        __m512 lane[kTileColumns];
-        Turn before{}, current{};
-        ReadAhead ahead = *p.ahead;
-        size_t n = 0;
-        for (size_t i = 0; i < p.tiles.count; ++i)
-            for (size_t g = 0; g < p.count; ++g)
-                for (size_t term = 0; term < std::min<size_t>(p.terms, 4); ++term)
-                    for (size_t unit = 0, units = p.units(term); unit < units; ++unit, ++n) {
-                        const Turn next = {
-                            &p.panels[g],
-                            unit,
-                            term,
-                            p.x + p.tiles.first(i) * p.stride + unit * p.unit_bytes + p.column(a, term),
-                            &scales[i],
-                            p.lanes + g * p.panel_lanes + i * p.tiles.width,
-                            unit == 0,
-                            unit + 1 == units};
-                        if (n % 2 == 0)
-                            multiply_even<a>(p, next);
-                        else
-                            multiply_odd<a>(p, next);
-                        if (n >= 1) store<a>(n - 1, sums);
-                        if (n >= 2) add_sums<a, kind, width>(p, before, sums[n % 2], lane);
-                        ahead.turn();
-                        before = current, current = next;
-                    }
-        *p.ahead = ahead;
-        store<a>(n - 1, sums);
-        if (n >= 2) add_sums<a, kind, width>(p, before, sums[n % 2], lane);
-        add_sums<a, kind, width>(p, current, sums[1 - n % 2], lane);
-    }
-
-// A tile is part of an instruction's name, so sums that lie in different ones need code of their
-// own.
-#define HF_MULTIPLY(name, high, low)                                                  \
-    template <Activations a>                                                          \
-    HF_AMX_INLINE static void name(const Products& p, const Turn& turn) {             \
-        const std::byte *w = p.codes(*turn.panel, turn.unit, turn.term), *x = turn.x; \
-        const auto stride = int64_t(p.stride);                                        \
-        _tile_zero(high);                                                             \
-        if constexpr (a == Activations::i16) _tile_zero(low);                         \
-        for (size_t part = 0; part < p.parts; ++part) {                               \
-            _tile_loadd(6, w, 64);                                                    \
-            _tile_loadd(4, x, stride);                                                \
-            _tile_dpbsud(high, 4, 6);                                                 \
-            if constexpr (a == Activations::i16) {                                    \
-                _tile_loadd(5, x + 64, stride);                                       \
-                _tile_dpbsud(low, 5, 6);                                              \
-            }                                                                         \
-            w += sizeof(Panel::codes[0]);                                             \
-            x += 64 * code_bytes(a);                                                  \
-        }                                                                             \
-    }
-    HF_MULTIPLY(multiply_even, 0, 1)
-    HF_MULTIPLY(multiply_odd, 2, 3)
-#undef HF_MULTIPLY
-
-    template <Activations a>
-    HF_AMX_INLINE static void store(size_t n, Sums (&sums)[2]) {
-        if (n % 2 == 0) {
-            _tile_stored(0, sums[0][0], 64);
-            if constexpr (a == Activations::i16) _tile_stored(1, sums[0][1], 64);
-        } else {
-            _tile_stored(2, sums[1][0], 64);
-            if constexpr (a == Activations::i16) _tile_stored(3, sums[1][1], 64);
-        }
-    }
-
-    template <Activations a, Kind kind, size_t width>
-    HF_AMX_INLINE static void add_sums(const Products& p, const Turn& turn, const Sums& sums,
-                                       __m512 (&lane)[kTileColumns]) {
-        const float* d = turn.scales->d[turn.unit][turn.term];
-        const float* s = turn.scales->s[turn.unit][turn.term];
-        const __m512 scale = _mm512_load_ps(turn.panel->scale[turn.unit][turn.term]);
-        const __m512 zero = _mm512_load_ps(turn.panel->zero[turn.unit][turn.term]);
-        if constexpr (width > 0) {  // in registers from a lane's begin to its end
-            if (turn.begins) {
-                HF_UNROLL for (size_t t = 0; t < width; ++t) lane[t] =
-                    _mm512_load_ps(turn.lanes[t][turn.term]);
-            }
-            HF_UNROLL for (size_t t = 0; t < width; ++t)
-                add_sum_avx512<kind>(sum_of<a>(sums, t), scale, zero, d[t], s[t], lane[t]);
-            if (turn.ends) {
-                HF_UNROLL for (size_t t = 0; t < width; ++t)
-                    _mm512_store_ps(turn.lanes[t][turn.term], lane[t]);
-            }
-        } else {
-            for (size_t t = 0; t < p.tiles.width; ++t) {
-                __m512 one = _mm512_load_ps(turn.lanes[t][turn.term]);
-                add_sum_avx512<kind>(sum_of<a>(sums, t), scale, zero, d[t], s[t], one);
-                _mm512_store_ps(turn.lanes[t][turn.term], one);
-            }
-        }
-    }
-
-    template <Activations a>
-    HF_AMX_INLINE static __m512i sum_of(const Sums& sums, size_t t) {
-        const __m512i high = _mm512_load_si512(sums[0][t]);
-        if constexpr (a == Activations::int8) return high;
-        return _mm512_add_epi32(_mm512_slli_epi32(high, 8), _mm512_load_si512(sums[1][t]));
-    }
-};
-
 // Both. ------------------------------------------------------------------------------------------
-
-/// 16 rows, from r on; behind r1 the last one is repeated.
-struct PanelRows {
-    const std::byte* at[kPanelRows];
-    std::byte ends[kPanelRows][kMostStepBytes];
-
-    void begin(const WeightView& W, size_t r, size_t r1) {
-        for (size_t i = 0; i < kPanelRows; ++i)
-            at[i] = W.base + std::min(r + i, r1 - 1) * W.row_bytes;
-    }
-    void advance(size_t bytes) {
-        for (const std::byte*& row : at) row += bytes;
-    }
-    /// Copies a row's end, less than a step, since nothing behind it may be read.
-    void copy_ends(const PanelShape& shape, size_t cols) {
-        const size_t bytes =
-            (cols + shape.block_weights - 1) / shape.block_weights * shape.block_bytes;
-        for (size_t i = 0; i < kPanelRows; ++i) {
-            std::memcpy(ends[i], at[i], bytes);
-            std::memset(ends[i] + bytes, 0, shape.step_bytes() - bytes);
-            at[i] = ends[i];
-        }
-    }
-};
 
 /// The sums of n rows with a column.
 void fold_lanes(const Lanes& lanes, size_t n, float* y) {
     for (size_t r = 0; r < n; ++r) y[r] = (lanes[0][r] + lanes[2][r]) + (lanes[1][r] + lanes[3][r]);
-}
-
-/// Columns [0, cols) of what is left of 16 rows, a panel's worth at most.
-void unpack_panel(const PanelShape& shape, size_t cols, PanelRows& rows, Panel& panel) {
-    for (size_t unit = 0; cols > 0; unit += shape.step / shape.unit) {
-        if (cols < shape.step) rows.copy_ends(shape, cols);
-        shape.unpack(rows.at, unit, panel);
-        rows.advance(shape.step_bytes());
-        cols -= std::min(cols, shape.step);
-    }
 }
 
 /// Rows [r0, r1), at most kGroups panels.
@@ -394,7 +178,8 @@ void dot_rows(const PanelShape& shape, const WeightView& W, size_t r0, size_t r1
     }
     for (size_t first = 0; first < W.cols; first += kPanelCols) {
         const size_t cols = std::min(W.cols - first, kPanelCols);
-        for (size_t g = 0; g < p.count; ++g) unpack_panel(shape, cols, rows[g], panels[g]);
+        for (size_t g = 0; g < p.count; ++g)
+            unpack_panel(shape, shape.unpack_quads, cols, rows[g], panels[g]);
         p.terms = (cols + shape.prepare.term - 1) / shape.prepare.term;
         Kernel::template add<a, kind>(p);
         p.x += kPanelCols / shape.unit * p.unit_bytes;
@@ -429,8 +214,8 @@ void dot_columns(const PanelShape& shape, const WeightView& W, size_t r0, size_t
     const size_t panels = X.count > kTileColumns ? kGroups : 1, rows = panels * kPanelRows;
     for (size_t r = r0; r < r1; r += rows) {
         const size_t end = std::min(r + rows, r1);
-        ReadAhead ahead(W.base + end * W.row_bytes, W.base + std::min(end + rows, r1) * W.row_bytes,
-                        terms * panels * p.tiles.count);
+        ReadAhead ahead(W.base + end * W.row_bytes, std::min(end + rows, r1) - end, W.row_bytes,
+                        W.row_bytes, terms * panels * p.tiles.count);
         p.ahead = &ahead;
         dot_rows<Kernel, a, kind>(shape, W, r, end, p, y + (r - r0), y_stride);
     }
@@ -459,11 +244,6 @@ void dot_panels(const PanelShape& shape, Activations a, const WeightView& W, siz
 void dot_panels_avx512(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,
                        size_t r1, const Columns& X, float* y, size_t y_stride) {
     dot_panels<Vnni>(shape, a, W, r0, r1, X, y, y_stride);
-}
-
-void dot_panels_amx(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,
-                    size_t r1, const Columns& X, float* y, size_t y_stride) {
-    dot_panels<Amx>(shape, a, W, r0, r1, X, y, y_stride);
 }
 
 }  // namespace hf::cpu
