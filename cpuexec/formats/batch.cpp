@@ -85,22 +85,26 @@ HF_AVX512 HF_UNCHECKED void pack_units_avx512(const TermShape& shape, const Plac
 
 // Rows. ------------------------------------------------------------------------------------------
 
-/// 16 rows, from r on; behind r1 the last one is repeated.
-struct PanelRows {
-    const std::byte* at[kPanelRows];
+/// 16 rows, from row r and column `column` on; behind r1 the last one is repeated.
+struct Walk {
+    const std::byte *rows[kPanelRows], *at[kPanelRows];
+    size_t column;
     std::byte ends[kPanelRows][kMostStepBytes];
 
-    void begin(const WeightView& W, size_t r, size_t r1) {
-        for (size_t i = 0; i < kPanelRows; ++i)
-            at[i] = W.base + std::min(r + i, r1 - 1) * W.row_bytes;
+    void begin(const PanelShape& shape, const WeightView& W, size_t r, size_t r1, size_t first) {
+        column = first;
+        for (size_t i = 0; i < kPanelRows; ++i) {
+            rows[i] = W.base + std::min(r + i, r1 - 1) * W.row_bytes;
+            at[i] = rows[i] + shape.place(W.cols, column);
+        }
     }
-    void advance(size_t bytes) {
-        for (const std::byte*& row : at) row += bytes;
+    void advance(const PanelShape& shape) {
+        for (const std::byte*& step : at) step += shape.step_bytes();
+        column += shape.step;
     }
     /// Copies a row's end, less than a step, since nothing behind it may be read.
     void copy_ends(const PanelShape& shape, size_t cols) {
-        const size_t bytes =
-            (cols + shape.block_weights - 1) / shape.block_weights * shape.block_bytes;
+        const size_t bytes = shape.bytes(cols);
         for (size_t i = 0; i < kPanelRows; ++i) {
             std::memcpy(ends[i], at[i], bytes);
             std::memset(ends[i] + bytes, 0, shape.step_bytes() - bytes);
@@ -110,12 +114,11 @@ struct PanelRows {
 };
 
 /// Columns [0, cols) of what is left of 16 rows, a panel's worth at most.
-void unpack_panel(const PanelShape& shape, UnpackPanel unpack, size_t cols, PanelRows& rows,
-                  Panel& panel) {
+void unpack_panel(const PanelShape& shape, Signs signs, size_t cols, Walk& walk, Panel& panel) {
     for (size_t unit = 0; cols > 0; unit += shape.step / shape.unit) {
-        if (cols < shape.step) rows.copy_ends(shape, cols);
-        unpack(rows.at, unit, panel);
-        rows.advance(shape.step_bytes());
+        if (cols < shape.step) walk.copy_ends(shape, cols);
+        shape.unpack[size_t(signs)](walk.at, walk.rows, walk.column, unit, panel);
+        walk.advance(shape);
         cols -= std::min(cols, shape.step);
     }
 }
@@ -151,7 +154,7 @@ struct Scratch {
     TermScales scales[kPackedPanels][kTermsOfPanel];
     TileLanes lanes[kManyRows / kPanelRows][kMostTiles];
     Panel panel;
-    PanelRows rows;
+    Walk walk;
 };
 
 /// Columns that all share a reading of the rows, but for rows that are cut into stretches.
@@ -192,19 +195,14 @@ struct Call {
     /// Columns [first, end) of 16 rows from r on, and what comes next while they are multiplied.
     void multiply(size_t r, size_t r1, size_t first, size_t end, Scratch& s,
                   TileLanes (&lanes)[kMostTiles]) const {
-        const size_t skipped = first / shape.block_weights * shape.block_bytes;
-        const size_t bytes =
-            (end - first + shape.block_weights - 1) / shape.block_weights * shape.block_bytes;
         const size_t next = std::min(r + kPanelRows, W.rows),
                      after = std::min(next + kPanelRows, W.rows);
-        ReadAhead ahead(W.base + next * W.row_bytes + skipped, after - next, bytes, W.row_bytes,
-                        tiles * terms_of(end - first));
-        s.rows.begin(W, r, r1);
-        s.rows.advance(skipped);
+        ReadAhead ahead(W.base + next * W.row_bytes + shape.place(W.cols, first), after - next,
+                        shape.bytes(end - first), W.row_bytes, tiles * terms_of(end - first));
+        s.walk.begin(shape, W, r, r1, first);
         for (size_t c = first, block = 0; c < end; c += kPanelCols) {
             const size_t cols = std::min(end - c, kPanelCols);
-            unpack_panel(shape, shape.unpack[size_t(Turns<a, zeros, width>::signs)], cols, s.rows,
-                         s.panel);
+            unpack_panel(shape, Turns<a, zeros, width>::signs, cols, s.walk, s.panel);
             for (size_t i = 0; i < tiles; ++i, ++block)
                 Turns<a, zeros, width>::run(
                     {terms, s.panel, terms_of(cols), s.codes + block * terms.panel_bytes(),

@@ -24,8 +24,12 @@ struct Panel {
 /// have them, without offset, but not in formats with zeros.
 enum class Signs : uint8_t { none, kept };
 
-/// Writes a step, which begins with unit `unit` of the panel.
-using UnpackPanel = void (*)(const std::byte* const (&rows)[kPanelRows], size_t unit, Panel& panel);
+/// Where 16 rows are, or what is next of them.
+using PanelRows = const std::byte* const (&)[kPanelRows];
+
+/// Writes the step at w, which begins with column `column` of rows and with unit `unit` of the
+/// panel.
+using UnpackPanel = void (*)(PanelRows w, PanelRows rows, size_t column, size_t unit, Panel& panel);
 
 /// What the products with panels ask of a format; the fields are those of dot_shape.h's Shape.
 struct PanelShape {
@@ -33,9 +37,15 @@ struct PanelShape {
     size_t lanes, parts;  // of a term's codes
     size_t unit, step;    // columns
     size_t block_weights, block_bytes;
-    UnpackPanel unpack[2];  // by Signs
+    size_t (*blocks_at)(size_t cols);  // of a row
+    UnpackPanel unpack[2];             // by Signs
 
     size_t step_bytes() const { return step / block_weights * block_bytes; }
+    size_t bytes(size_t some) const {  // of columns that begin with a block
+        return (some + block_weights - 1) / block_weights * block_bytes;
+    }
+    /// Where the block that begins with a column lies in a row.
+    size_t place(size_t cols, size_t column) const { return blocks_at(cols) + bytes(column); }
 };
 
 /// Level amx is worth its set-up from kAmxColumns columns on, a panel from kPanelColumns.
@@ -51,12 +61,14 @@ HF_AVX512_INLINE void store_terms(__m512 numbers, float (&to)[4][kPanelRows], si
 }
 
 template <class F>
-HF_AVX512_INLINE void unpack_scales(const std::byte* const (&rows)[kPanelRows], size_t v,
+HF_AVX512_INLINE void unpack_scales(PanelRows w, PanelRows rows, size_t column, size_t v,
                                     size_t unit, Panel& p) {
     HF_UNROLL for (size_t r = 0; r < kPanelRows; r += kStreams) {
+        const std::byte* const steps[kStreams] = {w[r], w[r + 1], w[r + 2], w[r + 3]};
         const std::byte* const four[kStreams] = {rows[r], rows[r + 1], rows[r + 2], rows[r + 3]};
         Floats scale, zero;
-        F::scales(Isa{}, four, v, scale, zero);
+        const Floats row_scales = ScalesOf<F>::rows(four);
+        ScalesOf<F>::terms(steps, v, {four, row_scales, column}, scale, zero);
         store_terms(scale.v[0], p.scale[unit], r);
         if constexpr (F::prepare.zeros) store_terms(zero.v[0], p.zero[unit], r);
     }
@@ -75,17 +87,17 @@ HF_AVX512_INLINE __m512i with_signs(__m512i codes) {
 }
 
 template <class F, Signs signs>
-HF_AVX512 HF_UNCHECKED void unpack_panel(const std::byte* const (&rows)[kPanelRows], size_t unit,
+HF_AVX512 HF_UNCHECKED void unpack_panel(PanelRows w, PanelRows rows, size_t column, size_t unit,
                                          Panel& panel) {
     using S = Shape<F>;
     static_assert(kPanelCols % S::step == 0 && S::step_bytes <= kMostStepBytes);
     HF_UNROLL for (size_t v = 0; v < S::step / S::unit; ++v, ++unit) {
-        unpack_scales<F>(rows, v, unit, panel);
+        unpack_scales<F>(w, rows, column, v, unit, panel);
         HF_UNROLL for (size_t k = 0; k < S::lanes; ++k) {
             auto* const vectors = panel.codes + (unit * S::lanes + k) * S::parts;
             for (size_t r = 0; r < kPanelRows; ++r) {
                 __m512i codes[S::parts];
-                F::unpack(Isa{}, rows[r], v, k, 0, codes);
+                F::unpack(Isa{}, w[r], v, k, 0, codes);
                 HF_UNROLL for (size_t m = 0; m < S::parts; ++m) {
                     _mm512_store_si512(vectors[m][r], with_signs<F, signs>(codes[m]));
                 }
@@ -103,6 +115,7 @@ inline constexpr PanelShape kPanelShape = {
     .step = Shape<F>::step,
     .block_weights = F::weights,
     .block_bytes = sizeof(typename F::Block),
+    .blocks_at = hf::cpu::blocks_at<F>,
     .unpack = {unpack_panel<F, Signs::none>, unpack_panel<F, Signs::kept>}};
 
 }  // namespace avx512

@@ -2,6 +2,24 @@
 // this inside their namespaces, after they have defined HF_LEVEL and HF_LEVEL_INLINE (the target
 // attributes) and what is used here: Isa, Bytes, Ints, Floats, kHalves, and the functions on them.
 
+/// What a format says of the scales of four rows, and of the v-th four terms of a step.
+template <class F>
+struct ScalesOf {
+    HF_LEVEL_INLINE static Floats rows(Rows rows) {
+        Floats scales{};
+        if constexpr (requires { F::row_scales(Isa{}, rows, scales); })
+            F::row_scales(Isa{}, rows, scales);
+        return scales;
+    }
+    HF_LEVEL_INLINE static void terms(Rows w, size_t v, const Place<Floats>& place, Floats& scale,
+                                      Floats& zero) {
+        if constexpr (HasFrame<F>)
+            F::scales(Isa{}, w, place, scale, zero);
+        else
+            F::scales(Isa{}, w, v, scale, zero);
+    }
+};
+
 template <class F, Activations a>
 struct Driver {
     using S = Shape<F>;
@@ -48,14 +66,6 @@ struct Driver {
         }
     }
 
-    HF_LEVEL_INLINE static void scales(Rows w, size_t v, const Place<Floats>& place, Floats& scale,
-                                       Floats& zero) {
-        if constexpr (HasFrame<F>)
-            F::scales(Isa{}, w, place, scale, zero);
-        else
-            F::scales(Isa{}, w, v, scale, zero);
-    }
-
     template <size_t T>
     HF_LEVEL_INLINE static void add_step(Rows w, const Place<Floats>& place, const std::byte* x,
                                          size_t stride, Floats (&acc)[T]) {
@@ -64,7 +74,7 @@ struct Driver {
             Ints sums[T];
             sum_terms(w, v, at, stride, sums);
             Floats scale, zero;
-            scales(w, v, place, scale, zero);
+            ScalesOf<F>::terms(w, v, place, scale, zero);
             HF_UNROLL for (size_t t = 0; t < T; ++t) {
                 add_terms(sums[t], scale, zero, at + t * stride, acc[t]);
             }
@@ -85,11 +95,10 @@ struct Driver {
         alignas(64) std::byte copies[kStreams][may_rest ? S::step_bytes : 1];
         const std::byte* w[kStreams];
         const std::byte* x = reinterpret_cast<const std::byte*>(columns);
-        Floats acc[T], before[T], row_scales{};
+        Floats acc[T], before[T];
+        const Floats row_scales = ScalesOf<F>::rows(rows);
         HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s] + blocks_at<F>(cols);
         HF_UNROLL for (size_t t = 0; t < T; ++t) acc[t] = before[t] = Floats{};
-        if constexpr (requires { F::row_scales(Isa{}, rows, row_scales); })
-            F::row_scales(Isa{}, rows, row_scales);
         stride *= sizeof(float);
         for (size_t column = 0; cols > 0; column += S::step, cols -= std::min(cols, S::step)) {
             const bool rest = may_rest && cols < S::step;

@@ -27,12 +27,8 @@ template <class F, Activations a>
 constexpr void set_dots(CpuOps& ops) {
     ops.dot[size_t(Level::avx2)][size_t(a)] = avx2::dot<F, a>;
     ops.dot[size_t(Level::avxvnni)][size_t(a)] = avxvnni::dot<F, a>;
-    if constexpr (HasFrame<F>) {  // whose scales a panel cannot find
-        ops.dot[size_t(Level::avx512vnni)][size_t(a)] = avx512::dot<F, a>;
-    } else {
-        ops.dot[size_t(Level::avx512vnni)][size_t(a)] = dot_avx512<F, a>;
-        ops.dot[size_t(Level::amx)][size_t(a)] = dot_amx<F, a>;
-    }
+    ops.dot[size_t(Level::avx512vnni)][size_t(a)] = dot_avx512<F, a>;
+    ops.dot[size_t(Level::amx)][size_t(a)] = dot_amx<F, a>;
 }
 
 /// Adds them to the functions of a format that dot_shape.h describes; if it has few levels, the f32

@@ -241,7 +241,7 @@ TEST_CASE("integer dots take 8-bit scales of every value, beside any scale of th
 TEST_CASE("integer dots of more rows and columns than tiles take at once have the bits of AVX2") {
     constexpr size_t rows = 150, cols = 4352, count = 64;
     if (!cpu::cpu_has(Level::amx)) return;
-    for (const char* name : {"q4_0", "q6_k", "mq4g256v2"}) {
+    for (const char* name : {"q4_0", "q6_k", "mq4g256v2", "q8hfq", "mfp4g32e8soa"}) {
         CAPTURE(std::string(name));
         const Codec& codec = *codec_by_name(name);
         const OddMatrix W(codec, rows, cols, /*gap=*/3, /*seed=*/11);
