@@ -56,14 +56,16 @@ class GroupSource {
     }
 
   private:
+    /// Weights of sensible size that differ sensibly: a scale that is next to nothing beside its
+    /// zero would make denormal products, which are slow.
     bool suits() {
         codec_.cpu.decode_row(view_, 0, weights_.data());
-        float largest = 0;
-        for (float w : weights_) {
+        for (float w : weights_)
             if (std::isnan(w) || std::fpclassify(w) == FP_SUBNORMAL) return false;
-            largest = std::max(largest, std::fabs(w));
-        }
-        return largest > 0x1p-6f && largest < 0x1p6f;
+        const auto [least, most] = std::ranges::minmax(weights_);
+        const float largest = std::max(-least, most);
+        const bool differ = weights_.size() == 1 || most - least > 0x1p-6f;
+        return differ && largest > 0x1p-6f && largest < 0x1p6f;
     }
 
     const Codec& codec_;
