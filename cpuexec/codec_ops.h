@@ -53,7 +53,7 @@ using DecodeRow = void (*)(const WeightView& W, size_t row, float* out);
 
 /// Rows [r0, r1) of W times all columns of X: y[t * y_stride + r - r0] = dot(W[r], X[t]).
 /// Order, the same bits at every level, for one column or many; only NaN payloads may differ:
-/// f32       element i of a row goes to lane i % 8 by fma, lanes are folded by fold8()
+/// f32       element i of a row goes to lane i % 16 by fma, lanes are folded by fold16()
 /// i16, int8 term g is the exact sum I of (code - offset) * q over weights with one scale s (and
 ///           zero z); d and q are activations.h's, S the sum of q. Term by term, a lane of four:
 ///               if the format has zeros: a[g % 4] = fma(z, d * float(S), a[g % 4])

@@ -44,6 +44,13 @@
 #define HF_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/// Leaves the next loop a loop.
+#ifdef __clang__
+#define HF_ROLLED _Pragma("nounroll")
+#else
+#define HF_ROLLED _Pragma("GCC unroll 1")
+#endif
+
 namespace hf::cpu {
 
 /// Reads a T from any address.
@@ -57,6 +64,12 @@ HF_INLINE T load(const std::byte* from) {
 /// The canonical end of an 8-lane sum: halves, quarters, then the last two.
 inline float fold8(const float* l) {
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+}
+/// Of a 16-lane sum: halves first.
+inline float fold16(const float* l) {
+    float halves[8];
+    for (size_t i = 0; i < 8; ++i) halves[i] = l[i] + l[i + 8];
+    return fold8(halves);
 }
 
 }  // namespace hf::cpu

@@ -5,7 +5,7 @@
 // weights are cheap to decode in registers brings a Direct as well (steps.h, levels.h).
 //
 // Order of sums, at every level, for any number of columns: element i of a row is added to lane
-// i % 8 by fma, i ascending; the lanes are folded by fold8(). Only NaN payloads may differ.
+// i % 16 by fma, i ascending; the lanes are folded by fold16(). Only NaN payloads may differ.
 #pragma once
 
 #include <algorithm>
@@ -27,75 +27,76 @@ using Stretch = void (*)(const WeightView& W, size_t row, size_t first, size_t n
 /// rows: the memory sees four long reads, where neighbouring rows would begin a new one at each
 /// row.
 inline constexpr size_t kStreams = 4;
-using Lanes = float[kStreams][8];  // of one column of X
+using Rows = const std::byte* const (&)[kStreams];
+using Lanes = float[kStreams][16];  // of one column of X
 
-/// Adds the products of n weights of each stream with `count` columns to their lanes. w[s] begins
-/// at a chunk; n is a multiple of Direct::step, and of 8 unless the row ends here.
-using AddColumns = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                            size_t stride, size_t count, Lanes* lanes);
+/// Where the streams stand, each in its row and in what the sidecar has for it.
+struct Streams {
+    const std::byte* w[kStreams];
+    const std::byte* side[kStreams];
+};
+
+/// Adds the products of n weights of each stream with `count` columns to their lanes. n is a
+/// multiple of Direct::step, and of 8 unless the row ends here.
+using AddColumns = void (*)(const Streams& from, size_t n, const float* x, size_t stride,
+                            size_t count, Lanes* lanes);
 
 /// The same for as many columns as it is compiled for.
-using AddTile = void (*)(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                         size_t stride, Lanes* lanes);
+using AddTile = void (*)(const Streams& from, size_t n, const float* x, size_t stride,
+                         Lanes* lanes);
 
-/// Any number of columns by tiles: add[i] takes i + 1 of them. Four make two pairs.
+/// Any number of columns by tiles: add[i] takes i + 1 of them. Four that do not fit make two pairs.
 template <size_t most>
-void add_by_tiles(const AddTile (&add)[most], const std::byte* const (&w)[kStreams], size_t n,
-                  const float* x, size_t stride, size_t count, Lanes* lanes) {
+void add_by_tiles(const AddTile (&add)[most], const Streams& from, size_t n, const float* x,
+                  size_t stride, size_t count, Lanes* lanes) {
     for (size_t t = 0, tile; t < count; t += tile) {
         const size_t left = count - t;
-        tile = left == 4 ? 2 : std::min(left, most);
-        add[tile - 1](w, n, x + t * stride, stride, lanes + t);
-    }
-}
-
-/// The lanes of a tile's columns, in registers while products are added.
-template <size_t T>
-HF_AVX2_INLINE void load_lanes(const Lanes* lanes, __m256 (&acc)[T][kStreams]) {
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) acc[t][s] = _mm256_loadu_ps(lanes[t][s]);
-    }
-}
-template <size_t T>
-HF_AVX2_INLINE void store_lanes(const __m256 (&acc)[T][kStreams], Lanes* lanes) {
-    HF_UNROLL for (size_t t = 0; t < T; ++t) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) _mm256_storeu_ps(lanes[t][s], acc[t][s]);
+        tile = left == 4 && most == 3 ? 2 : std::min(left, most);
+        add[tile - 1](from, n, x + t * stride, stride, lanes + t);
     }
 }
 
 inline constexpr size_t kPrefetch = 1024;  // bytes ahead in each stream
 
 /// Asks for lines first .. last - 1 of what lies so far ahead.
-HF_AVX2_INLINE void ask_ahead(const std::byte* const (&w)[kStreams], size_t first, size_t last) {
+template <size_t rows>
+HF_AVX2_INLINE void ask_ahead(const std::byte* const (&w)[rows], size_t first, size_t last) {
     HF_UNROLL for (size_t line = first; line < last; ++line) {
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
+        HF_UNROLL for (size_t s = 0; s < rows; ++s) {
             _mm_prefetch(reinterpret_cast<const char*>(w[s] + kPrefetch + 64 * line), _MM_HINT_T0);
         }
     }
 }
 
+/// Adds the products of n decoded weights of each stream: floats at w[s].
+void add_decoded_avx2(const Streams& from, size_t n, const float* x, size_t stride, size_t count,
+                      Lanes* lanes);
+void add_decoded_avx512(const Streams& from, size_t n, const float* x, size_t stride, size_t count,
+                        Lanes* lanes);
+
 /// What serves few columns, without a buffer.
 struct Direct {
     AddColumns add = nullptr;
-    size_t chunk_bytes = 0;  // packed bytes of a chunk
-    size_t step = 1;         // columns; what a row has beyond a multiple of them is decoded
+    size_t step = 1;        // columns; what a row has beyond a multiple of them is decoded
+    size_t side_bytes = 0;  // of the sidecar for 256 weights of a row, row by row
 };
 
 /// As `Dot`, over a plain Stretch.
 void dot_f32_scalar(Stretch decode, const WeightView& W, size_t r0, size_t r1, const Columns& X,
                     float* y, size_t y_stride);
 
-/// The same in AVX2, on machines that have it. `direct` may be of a higher level, or null.
-void dot_f32_avx2(Stretch decode, const Direct& direct, const WeightView& W, size_t r0, size_t r1,
-                  const Columns& X, float* y, size_t y_stride);
-template <Stretch avx2, AddColumns add, size_t chunk_bytes, size_t step = 1>
+/// The same in AVX2, on machines that have it; what it is given may be of a higher level.
+void dot_f32_avx2(Stretch decode, AddColumns add_decoded, const Direct& direct, const WeightView& W,
+                  size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride);
+template <Stretch avx2, AddColumns add_decoded, AddColumns add, size_t step = 1,
+          size_t side_bytes = 0>
 void dot_direct(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
                 size_t y_stride) {
-    dot_f32_avx2(avx2, {add, chunk_bytes, step}, W, r0, r1, X, y, y_stride);
+    dot_f32_avx2(avx2, add_decoded, {add, step, side_bytes}, W, r0, r1, X, y, y_stride);
 }
 
 /// The functions of a format that brings these.
-template <Stretch plain, Stretch avx2, AddColumns add = nullptr, size_t chunk_bytes = 0>
+template <Stretch plain, Stretch avx2, AddColumns add = nullptr>
 constexpr CpuOps f32_ops() {
     CpuOps ops{.prepare = {},
                .decode_row = [](const WeightView& W, size_t row,
@@ -107,7 +108,10 @@ constexpr CpuOps f32_ops() {
         [](const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y, size_t y_stride) {
             dot_f32_scalar(plain, W, r0, r1, X, y, y_stride);
         };
-    ops.dot[size_t(Level::avx2)][size_t(Activations::f32)] = dot_direct<avx2, add, chunk_bytes>;
+    ops.dot[size_t(Level::avx2)][size_t(Activations::f32)] =
+        dot_direct<avx2, add_decoded_avx2, add>;
+    ops.dot[size_t(Level::avx512vnni)][size_t(Activations::f32)] =
+        dot_direct<avx2, add_decoded_avx512, add>;
     return ops;
 }
 

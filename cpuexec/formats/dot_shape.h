@@ -48,9 +48,6 @@ struct Shape {
     }
 };
 
-/// Where an integer dot stands: four rows, and as many prepared columns as it is compiled for.
-using Rows = const std::byte* const (&)[kStreams];
-
 /// A step of four rows: where these begin, their row_scales(), and the step's first column.
 template <class Floats>
 struct Place {
@@ -71,8 +68,9 @@ constexpr size_t blocks_at(size_t cols) {
     return 0;
 }
 
-/// The same rows for all columns, in tiles of 4, 2 and 1 as far as `most` allows; the rows of a
-/// group stay in cache from tile to tile. `tile(count)` is the function for so many columns.
+/// Four rows and as many prepared columns as it is compiled for; the same rows for all columns, in
+/// tiles of 4, 2 and 1 as far as `most` allows, so that they stay in cache from tile to tile.
+/// `tile(count)` is the function for so many columns.
 using DotTile = void (*)(Rows rows, size_t cols, const float* x, size_t stride,
                          float (*y)[kStreams]);
 void dot_by_tiles(DotTile (*tile)(size_t count), size_t most, const WeightView& W, size_t r0,

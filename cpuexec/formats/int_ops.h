@@ -5,7 +5,7 @@
 #include "cpuexec/formats/avxvnni.h"
 #include "cpuexec/formats/batch.h"
 #include "cpuexec/formats/block_ops.h"
-#include "cpuexec/formats/linear.h"
+#include "cpuexec/formats/levels_avx2.h"
 
 namespace hf::cpu {
 
@@ -39,7 +39,7 @@ constexpr CpuOps with_integers(CpuOps ops) {
     set_dots<F, Activations::i16>(ops);
     set_dots<F, Activations::int8>(ops);
     if constexpr (HasLevels<F>) ops = with_levels<F>(ops);
-    if constexpr (HasLinearNibbles<F>) ops = with_linear<F>(ops);
+    if constexpr (HasNibbles<F>) ops = with_levels_avx2<F>(ops);
     return ops;
 }
 

@@ -20,12 +20,16 @@ HF_INLINE int packed_min(const PackedScales& s, size_t r) {
 
 /// d, dmin, scales and minima of runs 4v .. 4v + 3, which begin Q4KBlock and Q5KBlock.
 HF_AVX2_INLINE void packed_runs(Rows w, size_t v, Runs& runs) {
-    load_d_dmin(w, offsetof(Q4KBlock, d), runs);
-    const size_t at = offsetof(Q4KBlock, scales);
-    const __m128i first = load_rows(w, at), second = load_rows(w, at + 4);
+    static_assert(offsetof(Q4KBlock, scales) == 4 && offsetof(Q5KBlock, scales) == 4);
+    const __m128i a = _mm_unpacklo_epi32(avx2::load_16(w[0]), avx2::load_16(w[1]));
+    const __m128i b = _mm_unpacklo_epi32(avx2::load_16(w[2]), avx2::load_16(w[3]));
+    const __m128i c = _mm_unpackhi_epi32(avx2::load_16(w[0]), avx2::load_16(w[1]));
+    const __m128i e = _mm_unpackhi_epi32(avx2::load_16(w[2]), avx2::load_16(w[3]));
+    set_d_dmin(_mm_unpacklo_epi64(a, b), runs);
+    const __m128i first = _mm_unpackhi_epi64(a, b), second = _mm_unpacklo_epi64(c, e);
     __m128i scales = field_of(first, 0, 63), mins = field_of(second, 0, 63);
     if (v == 1) {
-        const __m128i third = load_rows(w, at + 8);
+        const __m128i third = _mm_unpackhi_epi64(c, e);
         scales = _mm_or_si128(field_of(third, 0, 15), field_of(first, 6, 3, 4));
         mins = _mm_or_si128(field_of(third, 4, 15), field_of(second, 6, 3, 4));
     }
@@ -79,7 +83,7 @@ struct Q2K : RunScales<Q2K> {
     }
     static constexpr int code_max = 3;
     HF_AVX2_INLINE static void runs(Rows w, size_t v, Runs& runs) {
-        load_d_dmin(w, offsetof(Block, d), runs);
+        set_d_dmin(load_rows(w, offsetof(Block, d)), runs);
         const __m128i pairs = rows_to_runs(load_rows(w, offsetof(Block, scales) + 4 * v));
         runs.scales = field_of(pairs, 0, 15);
         runs.mins = field_of(pairs, 4, 15);

@@ -39,10 +39,10 @@ HF_AVX2_INLINE __m128 load_f16_rows(Rows w, size_t at) {
                                        load<int16_t>(w[2] + at), load<int16_t>(w[3] + at), 0, 0, 0,
                                        0));
 }
-/// d and -dmin from a pair of f16 in each row.
-HF_AVX2_INLINE void load_d_dmin(Rows w, size_t at, Runs& runs) {
+/// d and -dmin from a pair of f16 of each row.
+HF_AVX2_INLINE void set_d_dmin(__m128i pairs, Runs& runs) {
     const __m128i apart = _mm_shuffle_epi8(
-        load_rows(w, at), _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+        pairs, _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     runs.d = _mm_cvtph_ps(apart);
     runs.dmin = _mm_xor_ps(_mm_cvtph_ps(_mm_srli_si128(apart, 8)), _mm_set1_ps(-0.0f));
 }

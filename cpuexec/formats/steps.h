@@ -17,64 +17,95 @@ namespace hf::cpu {
 
 inline constexpr size_t kStep = 32;
 
-/// Adds the products of 8 weights of each stream and T columns.
+/// A pass over a stretch of rows: all four streams and both halves of their lanes for one column;
+/// for several, whose sums would not fit the registers, two streams, so that what eights share is
+/// prepared once, or one half, where nothing has to be prepared.
 template <class D, size_t T>
-HF_AVX2_INLINE void add_eight(const std::byte* const (&w)[kStreams], size_t j, const float* x,
-                              size_t stride, __m256 (&acc)[T][kStreams]) {
-    __m256 xs[T];
-    HF_UNROLL for (size_t t = 0; t < T; ++t) xs[t] = _mm256_loadu_ps(x + t * stride + 8 * j);
-    HF_UNROLL for (size_t s = 0; s < kStreams; ++s) {
-        const __m256 weights = D::at8(w[s], j);
+struct Pass {
+    static constexpr bool decoded = requires { D::decoded; };
+    static constexpr size_t rows = T == 1 || decoded ? kStreams : kStreams / 2;
+    static constexpr size_t halves = T > 1 && decoded ? 1 : 2;
+    const std::byte* w[rows];
+    __m256 acc[T][rows][halves];
+
+    /// Adds the products of 8 weights of each row and T columns.
+    HF_AVX2_INLINE void add_eight(size_t j, size_t half, const float* x, size_t stride) {
+        __m256 xs[T];
         HF_UNROLL for (size_t t = 0; t < T; ++t) {
-            acc[t][s] = _mm256_fmadd_ps(weights, xs[t], acc[t][s]);
+            xs[t] = _mm256_loadu_ps(x + t * stride + 8 * j);
+            if (T > 1) asm("" : "+x"(xs[t]));  // or it is read again for each row
+        }
+        HF_UNROLL for (size_t s = 0; s < rows; ++s) {
+            const __m256 weights = D::at8(w[s], j);
+            HF_UNROLL for (size_t t = 0; t < T; ++t) {
+                acc[t][s][half] = _mm256_fmadd_ps(weights, xs[t], acc[t][s][half]);
+            }
+        }
+    }
+
+    /// Adds the products of n weights of the streams from s0 on to lanes, of half h on. Streams
+    /// begin at a step; n is a multiple of 8 unless the row ends here.
+    HF_AVX2_INLINE void add(const Streams& from, size_t s0, size_t h, size_t n, const float* x,
+                            size_t stride, Lanes* lanes) {
+        constexpr size_t next = 3 - halves, sums = T * rows * halves;
+        HF_UNROLL for (size_t s = 0; s < rows; ++s) w[s] = from.w[s0 + s];
+        HF_UNROLL for (size_t i = 0; i < sums; ++i) {
+            const size_t t = i / halves / rows, s = i / halves % rows, half = i % halves;
+            acc[t][s][half] = _mm256_loadu_ps(lanes[t][s0 + s] + 8 * (h + half));
+        }
+        size_t left = n;
+        for (; left >= kStep; left -= kStep, x += kStep) {
+            if (!decoded) ask_ahead(w, 0, 1);
+            HF_UNROLL for (size_t j = 0; j < kStep / 8; j += next) {
+                add_eight(h + j, j % halves, x, stride);
+            }
+            HF_UNROLL for (size_t s = 0; s < rows; ++s) w[s] += D::step_bytes;
+        }
+        HF_UNROLL for (size_t j = 0; j < kStep / 8 - 1; j += next) {
+            if (h + j < left / 8) add_eight(h + j, j % halves, x, stride);
+        }
+        HF_UNROLL for (size_t i = 0; i < sums; ++i) {
+            const size_t t = i / halves / rows, s = i / halves % rows, half = i % halves;
+            _mm256_storeu_ps(lanes[t][s0 + s] + 8 * (h + half), acc[t][s][half]);
+        }
+        if (halves == 1 && left / 8 % 2 != h) return;
+        for (size_t k = left / 8 * 8; k < left; ++k)
+            for (size_t t = 0; t < T; ++t)
+                for (size_t s = 0; s < rows; ++s) {
+                    float& lane = lanes[t][s0 + s][k % 16];
+                    lane = std::fma(D::at(w[s], k), x[t * stride + k], lane);
+                }
+    }
+};
+
+/// Adds the products of n weights of each stream with T columns to their lanes.
+template <class D, size_t T>
+HF_AVX2 void add_products_avx2(const Streams& from, size_t n, const float* x, size_t stride,
+                               Lanes* lanes) {
+    using P = Pass<D, T>;
+    HF_UNROLL for (size_t s = 0; s < kStreams; s += P::rows) {
+        HF_UNROLL for (size_t h = 0; h < 2; h += P::halves) {
+            P pass;
+            pass.add(from, s, h, n, x, stride, lanes);
         }
     }
 }
 
-/// Adds the products of n weights of each stream with T columns to their lanes. w[s] begins at a
-/// step; n is a multiple of 8 unless the row ends here.
-template <class D, size_t T>
-HF_AVX2 void add_products_avx2(const std::byte* const (&rows)[kStreams], size_t n, const float* x,
-                               size_t stride, Lanes* lanes) {
-    const std::byte* w[kStreams];
-    __m256 acc[T][kStreams];
-    HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] = rows[s];
-    load_lanes(lanes, acc);
-    size_t left = n;
-    for (; left >= kStep; left -= kStep, x += kStep) {
-        ask_ahead(w, 0, 1);
-        HF_UNROLL for (size_t j = 0; j < kStep / 8; ++j) add_eight<D, T>(w, j, x, stride, acc);
-        HF_UNROLL for (size_t s = 0; s < kStreams; ++s) w[s] += D::step_bytes;
-    }
-    for (size_t j = 0; j < left / 8; ++j) add_eight<D, T>(w, j, x, stride, acc);
-    store_lanes(acc, lanes);
-    for (size_t k = left / 8 * 8; k < left; ++k)
-        for (size_t t = 0; t < T; ++t)
-            for (size_t s = 0; s < kStreams; ++s) {
-                float& lane = lanes[t][s][k % 8];
-                lane = std::fma(D::at(w[s], k), x[t * stride + k], lane);
-            }
-}
-
-/// The same for any number of columns, three in registers: 4 x 3 accumulators of 16.
+/// The same for any number of columns, three in registers: 12 accumulators of 16. Several take a
+/// chunk at a time, which stays in the first cache for all tiles.
 template <class D>
-void add_columns_avx2(const std::byte* const (&w)[kStreams], size_t n, const float* x,
-                      size_t stride, size_t count, Lanes* lanes) {
+void add_columns_avx2(const Streams& from, size_t n, const float* x, size_t stride, size_t count,
+                      Lanes* lanes) {
     constexpr AddTile kAdd[] = {add_products_avx2<D, 1>, add_products_avx2<D, 2>,
                                 add_products_avx2<D, 3>};
-    add_by_tiles(kAdd, w, n, x, stride, count, lanes);
+    const size_t most = count == 1 ? n : kChunk;
+    Streams at = from;
+    for (size_t taken; n > 0; n -= taken, x += taken) {
+        taken = std::min(n, most);
+        add_by_tiles(kAdd, at, taken, x, stride, count, lanes);
+        for (size_t s = 0; s < kStreams; ++s) at.w[s] += taken / kStep * D::step_bytes;
+    }
 }
-
-/// Weights that were decoded already.
-struct PlainDecoder {
-    static constexpr size_t step_bytes = kStep * sizeof(float);
-    static float at(const std::byte* step, size_t k) {
-        return load<float>(step + k * sizeof(float));
-    }
-    HF_AVX2_INLINE static __m256 at8(const std::byte* step, size_t j) {
-        return _mm256_loadu_ps(reinterpret_cast<const float*>(step + j * 8 * sizeof(float)));
-    }
-};
 
 /// A row's steps as a Stretch, plain and in AVX2.
 template <class D>
@@ -96,8 +127,7 @@ HF_AVX2 void decode_steps_avx2(const WeightView& W, size_t row, size_t first, si
 /// The functions of a format that is described in steps.
 template <class D>
 constexpr CpuOps step_ops() {
-    return f32_ops<decode_steps_plain<D>, decode_steps_avx2<D>, add_columns_avx2<D>,
-                   kChunk / kStep * D::step_bytes>();
+    return f32_ops<decode_steps_plain<D>, decode_steps_avx2<D>, add_columns_avx2<D>>();
 }
 
 }  // namespace hf::cpu

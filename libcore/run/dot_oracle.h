@@ -46,7 +46,7 @@ struct DotReference {
 
 /// Allows sum |w| * error of the input, and the roundings of the order of sums (codec_ops.h):
 ///
-/// f32       cols / 8 additions to a lane and three of the fold, each of the magnitude
+/// f32       cols / 16 additions to a lane and four of the fold, each of the magnitude
 /// i16, int8 two to a lane for each four terms, three of the fold, three of scales and sums; each
 ///           of what code and zero of a weight may be before they meet, three times the largest
 ///           weight of a group
