@@ -222,6 +222,104 @@ HF_AVX2 void add_weighted_avx2(const WeightedRows& s) {
     }
 }
 
+// A matrix that changes and is read. -------------------------------------------------------------
+
+void update_plain(const UpdatedMatrix& m) {
+    for (size_t r = 0; r < m.rows; ++r) {
+        float* x = m.x + r * m.cols;
+        for (size_t c = 0; c < m.cols; ++c) {
+            x[c] = std::fma(m.u[r], m.v[c], m.decay * x[c]);
+            m.out[0][c] = std::fma(m.weights[0][r], x[c], m.out[0][c]);
+            m.out[1][c] = std::fma(m.weights[1][r], x[c], m.out[1][c]);
+        }
+    }
+}
+
+/// 8 V columns over rows [r0, r1).
+template <size_t V>
+HF_AVX2_INLINE void update_tile_avx2(const UpdatedMatrix& m, size_t r0, size_t r1, size_t c) {
+    __m256 v[V], sum[2][V];
+    HF_UNROLL for (size_t i = 0; i < V; ++i) {
+        v[i] = _mm256_loadu_ps(m.v + c + 8 * i);
+        sum[0][i] = _mm256_loadu_ps(m.out[0] + c + 8 * i);
+        sum[1][i] = _mm256_loadu_ps(m.out[1] + c + 8 * i);
+    }
+    const __m256 decay = _mm256_set1_ps(m.decay);
+    for (size_t r = r0; r < r1; ++r) {
+        float* row = m.x + r * m.cols + c;
+        HF_UNROLL for (size_t i = 0; i < V; ++i) {
+            const __m256 faded = _mm256_mul_ps(decay, _mm256_loadu_ps(row + 8 * i));
+            const __m256 x = _mm256_fmadd_ps(_mm256_broadcast_ss(m.u + r), v[i], faded);
+            _mm256_storeu_ps(row + 8 * i, x);
+            sum[0][i] = _mm256_fmadd_ps(_mm256_broadcast_ss(m.weights[0] + r), x, sum[0][i]);
+            sum[1][i] = _mm256_fmadd_ps(_mm256_broadcast_ss(m.weights[1] + r), x, sum[1][i]);
+        }
+    }
+    HF_UNROLL for (size_t i = 0; i < V; ++i) {
+        _mm256_storeu_ps(m.out[0] + c + 8 * i, sum[0][i]);
+        _mm256_storeu_ps(m.out[1] + c + 8 * i, sum[1][i]);
+    }
+}
+
+/// Some rows at a time, which stay in the first cache over all columns.
+HF_AVX2 void update_avx2(const UpdatedMatrix& m) {
+    constexpr size_t kRows = 16;
+    for (size_t r = 0; r < m.rows; r += kRows) {
+        const size_t end = std::min(r + kRows, m.rows);
+        size_t c = 0;
+        for (; c + 32 <= m.cols; c += 32) update_tile_avx2<4>(m, r, end, c);
+        for (; c + 8 <= m.cols; c += 8) update_tile_avx2<1>(m, r, end, c);
+        for (; c < m.cols; ++c)
+            for (size_t i = r; i < end; ++i) {
+                float& x = m.x[i * m.cols + c];
+                x = std::fma(m.u[i], m.v[c], m.decay * x);
+                for (size_t o = 0; o < 2; ++o)
+                    m.out[o][c] = std::fma(m.weights[o][i], x, m.out[o][c]);
+            }
+    }
+}
+
+/// 16 V columns, of the last 16 those in `last`, over rows [r0, r1).
+template <size_t V>
+HF_AVX512_INLINE void update_tile_avx512(const UpdatedMatrix& m, size_t r0, size_t r1, size_t c,
+                                         __mmask16 last = 0xffff) {
+    __m512 v[V], sum[2][V];
+    __mmask16 some[V];
+    HF_UNROLL for (size_t i = 0; i < V; ++i) {
+        some[i] = i + 1 < V ? __mmask16(0xffff) : last;
+        v[i] = _mm512_maskz_loadu_ps(some[i], m.v + c + 16 * i);
+        sum[0][i] = _mm512_maskz_loadu_ps(some[i], m.out[0] + c + 16 * i);
+        sum[1][i] = _mm512_maskz_loadu_ps(some[i], m.out[1] + c + 16 * i);
+    }
+    const __m512 decay = _mm512_set1_ps(m.decay);
+    for (size_t r = r0; r < r1; ++r) {
+        float* row = m.x + r * m.cols + c;
+        const __m512 u = _mm512_set1_ps(m.u[r]), w0 = _mm512_set1_ps(m.weights[0][r]),
+                     w1 = _mm512_set1_ps(m.weights[1][r]);
+        HF_UNROLL for (size_t i = 0; i < V; ++i) {
+            const __m512 old = _mm512_maskz_loadu_ps(some[i], row + 16 * i);
+            const __m512 x = _mm512_fmadd_ps(u, v[i], _mm512_mul_ps(decay, old));
+            _mm512_mask_storeu_ps(row + 16 * i, some[i], x);
+            sum[0][i] = _mm512_fmadd_ps(w0, x, sum[0][i]);
+            sum[1][i] = _mm512_fmadd_ps(w1, x, sum[1][i]);
+        }
+    }
+    HF_UNROLL for (size_t i = 0; i < V; ++i) {
+        _mm512_mask_storeu_ps(m.out[0] + c + 16 * i, some[i], sum[0][i]);
+        _mm512_mask_storeu_ps(m.out[1] + c + 16 * i, some[i], sum[1][i]);
+    }
+}
+
+/// Rows of 128 columns, as models have them, in one walk.
+HF_AVX512 void update_avx512(const UpdatedMatrix& m) {
+    size_t c = 0;
+    for (; c + 128 <= m.cols; c += 128) update_tile_avx512<8>(m, 0, m.rows, c);
+    for (; c < m.cols; c += 16) {
+        const size_t left = std::min<size_t>(m.cols - c, 16);
+        update_tile_avx512<1>(m, 0, m.rows, c, __mmask16((1u << left) - 1));
+    }
+}
+
 constexpr VectorMath kPlain = {.dot = dot_plain,
                                .sum = sum_plain,
                                .largest = largest_plain,
@@ -232,7 +330,8 @@ constexpr VectorMath kPlain = {.dot = dot_plain,
                                .exp_shifted = exp_shifted,
                                .rmsnorm = rmsnorm<dot_plain>,
                                .conv_silu = conv_silu,
-                               .add_weighted = add_weighted_plain};
+                               .add_weighted = add_weighted_plain,
+                               .update = update_plain};
 constexpr VectorMath kAvx2 = {.dot = dot_avx2,
                               .sum = sum_avx2,
                               .largest = largest_avx2,
@@ -243,12 +342,18 @@ constexpr VectorMath kAvx2 = {.dot = dot_avx2,
                               .exp_shifted = wide_avx2<exp_shifted>,
                               .rmsnorm = wide_avx2<rmsnorm<dot_avx2>>,
                               .conv_silu = wide_avx2<conv_silu>,
-                              .add_weighted = add_weighted_avx2};
+                              .add_weighted = add_weighted_avx2,
+                              .update = update_avx2};
+constexpr VectorMath kAvx512 = [] {
+    VectorMath math = kAvx2;
+    math.update = update_avx512;
+    return math;
+}();
 
 }  // namespace
 
 const VectorMath& vector_math(Level level) {
-    return level >= Level::avx2 ? kAvx2 : kPlain;
+    return level >= Level::avx512vnni ? kAvx512 : level >= Level::avx2 ? kAvx2 : kPlain;
 }
 
 }  // namespace hf::cpu

@@ -22,6 +22,24 @@ struct WeightedRows {
     float* const* out;
 };
 
+/// A matrix x that changes and is read on the way, once: x[r] = decay x[r] + u[r] v for each row,
+/// and of what that makes out[i] += sum over r of weights[i][r] x[r].
+///
+/// x        (rows, cols)
+/// u        (rows)
+/// v        (cols)
+/// weights  (2) pointers to (rows)
+/// out      (2) pointers to (cols) that overlap nothing
+/// Order    as scale, then add_weighted of one term, then add_weighted of the rows: the same bits
+struct UpdatedMatrix {
+    size_t rows, cols;
+    float* x;
+    float decay;
+    const float *u, *v;
+    const float* weights[2];
+    float* out[2];
+};
+
 /// The functions, one set per instruction level, with the same bits in each.
 ///
 /// Vectors are float32 (n), any n, at any address; out may be one of the inputs, but not overlap
@@ -52,9 +70,10 @@ struct VectorMath {
     void (*conv_silu)(const float* w, const float* const* x, size_t taps, size_t n, float* out);
 
     void (*add_weighted)(const WeightedRows& sums);
+    void (*update)(const UpdatedMatrix& matrix);
 };
 
-/// The set of the highest level at or below `level`: one is plain, one needs AVX2.
+/// The set of the highest level at or below `level`: plain, AVX2, AVX-512.
 const VectorMath& vector_math(Level level);
 
 }  // namespace hf::cpu

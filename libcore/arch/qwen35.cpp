@@ -180,6 +180,7 @@ void emit_delta_net(StepList& s, const ModelConfig& c, const LayerWeights& w, co
     s.delta_norm_qk(a.qkv, state);
     s.delta_gates(a.a, a.b, w[Role::delta_decay], w[Role::delta_dt_bias], a.g, a.beta);
     s.delta_rule(a.qkv, a.g, a.beta, state, a.o);
+    s.delta_keep(a.qkv, state);
     s.gated_norm(a.o, a.z, w[Role::delta_norm], c.rms_eps, c.value_heads, a.o);
     s.gemv_residual(w[Role::delta_out], a.o, a.x);
 }

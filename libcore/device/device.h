@@ -75,8 +75,8 @@ class Device {
     /// Records the steps, as they would be for these tokens, and runs none. Only CaptureGate
     /// (exec/capture_gate.h) may ask: it knows what must not be recorded.
     virtual std::unique_ptr<Capture> capture(std::span<const Step> steps, const Tokens& tokens) = 0;
-    /// Starts what was recorded, as submit() does. As many tokens and logits as then, on the same
-    /// arena and state. The capture stays as it is until wait().
+    /// Starts what was recorded, as submit() does. As many tokens, commits and logits as then, on
+    /// the same arena and state. The capture stays as it is until wait().
     virtual void replay(const Capture& capture, const Tokens& tokens) = 0;
     /// From now on submit() returns at once: somebody else wants to compute at the same time.
     /// A card does so anyway.

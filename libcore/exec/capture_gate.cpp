@@ -69,7 +69,7 @@ uint32_t CaptureGate::captures() const {
 void CaptureGate::submit(const SegmentPlan& plan, size_t i, const Tokens& tokens) {
     const Segment& segment = plan.segments[i];
     const bool may_replay = report_.mode != CaptureMode::off && &plan == &plan_ &&
-                            tokens.count == 1 && tokens.logit_count == 1;
+                            tokens.count == 1 && tokens.commits == 1 && tokens.logit_count == 1;
     if (!may_replay || !is_device_only(segment))
         return device_.submit(segment.on(Lane::device), tokens);
     if (!captures_[i]) captures_[i] = capture(segment, tokens);

@@ -31,7 +31,8 @@ struct CaptureReport {
 /// So whatever holds one is refused. An embedding row that the host writes before anything else
 /// runs is input, not a step in between.
 ///
-/// Passes of one token and one row of logits are captured, each segment when it first runs.
+/// Passes of one token and one row of logits that make the token before real are captured, each
+/// segment when it first runs.
 class CaptureGate {
   public:
     /// plan    of passes of one token; must outlive the gate, as the device must

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "libcore/base/error.h"
 #include "libcore/exec/session_need.h"
@@ -80,6 +81,7 @@ std::span<const float> Session::forward(std::span<const int32_t> ids,
     t.logit_count = uint32_t(logit_rows.size());
     t.logit_rows = logit_rows.data();
     last_class_ = class_of(t.count, prompt_from_);
+    t.commits = std::exchange(owed_, 0);
     lanes_.run(plan(last_class_), t);
     bytes_moved_ += hf::bytes_moved(model_.steps, t);
     const std::span<float> wanted(logits_.data(), logit_rows.size() * vocab);
@@ -89,15 +91,21 @@ std::span<const float> Session::forward(std::span<const int32_t> ids,
 
 void Session::commit(uint32_t n) {
     HF_ASSERT(n <= pending_);
-    if (n > 0) {
-        lanes_.run_on_device(commit_steps_.steps, tokens(n));
-        bytes_moved_ += hf::bytes_moved(commit_steps_.steps, tokens(n));
-    }
     length_ += n;
+    owed_ += n;
     pending_ = 0;
+    if (owed_ > 1) settle();
 }
 
-Checkpoint Session::checkpoint() const {
+/// Pays what is owed to the recurrent state.
+void Session::settle() {
+    if (owed_ == 0) return;
+    const Tokens t = tokens(std::exchange(owed_, 0));
+    lanes_.run_on_device(commit_steps_.steps, t);
+    bytes_moved_ += hf::bytes_moved(commit_steps_.steps, t);
+}
+
+Checkpoint Session::checkpoint() {
     return {{cached_ids_.begin(), cached_ids_.begin() + length_}, read_recurrent()};
 }
 
@@ -111,7 +119,7 @@ void Session::restore(const Checkpoint& checkpoint) {
                         n));
     device_.upload(state_, 0, checkpoint.recurrent);
     length_ = uint32_t(n);
-    pending_ = 0;
+    pending_ = owed_ = 0;
 }
 
 std::vector<float> Session::read_slot(Slot slot, uint32_t rows) const {
@@ -120,7 +128,8 @@ std::vector<float> Session::read_slot(Slot slot, uint32_t rows) const {
     return values;
 }
 
-std::vector<std::byte> Session::read_recurrent() const {
+std::vector<std::byte> Session::read_recurrent() {
+    settle();
     std::vector<std::byte> bytes(layout_.recurrent_bytes);
     device_.download(state_, 0, bytes);
     return bytes;

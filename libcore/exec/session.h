@@ -51,7 +51,9 @@ class Session {
     std::span<const float> forward(std::span<const int32_t> ids,
                                    std::span<const uint32_t> logit_rows);
 
-    /// Makes the first n tokens of the last forward() real; the others are forgotten.
+    /// Makes the first n tokens of the last forward() real; the others are forgotten. A single one
+    /// is taken up by the recurrent state in the next pass, which reads it anyway, or when somebody
+    /// wants to see it.
     void commit(uint32_t n);
 
     uint32_t length() const { return length_; }  // committed tokens
@@ -60,7 +62,7 @@ class Session {
     uint64_t bytes_moved() const { return bytes_moved_; }  // by all passes so far
     const Model& model() const { return model_; }
 
-    Checkpoint checkpoint() const;
+    Checkpoint checkpoint();
     /// Goes back to a checkpoint of this session, or forward again.
     /// Errors  hf::Error when the cache no longer holds that checkpoint's tokens
     void restore(const Checkpoint& checkpoint);
@@ -73,7 +75,7 @@ class Session {
     /// Rows [0, rows) of a slot as the last pass left them. For taps and tests.
     std::vector<float> read_slot(Slot slot, uint32_t rows) const;
     /// The committed recurrent state and how it is laid out. For tests.
-    std::vector<std::byte> read_recurrent() const;
+    std::vector<std::byte> read_recurrent();
     const StateLayout& state_layout() const { return layout_; }
 
   private:
@@ -89,10 +91,13 @@ class Session {
     TokenClass last_class_ = TokenClass::one;
     std::vector<float> logits_;
     std::vector<int32_t> cached_ids_;  // whose keys and values the cache rows hold
-    uint32_t length_ = 0, pending_ = 0;
+    uint32_t length_ = 0;
+    uint32_t pending_ = 0;  // tokens of the last pass, until they are committed
+    uint32_t owed_ = 0;     // committed ones of them that the recurrent state does not hold yet
     uint64_t bytes_moved_ = 0;
 
     Tokens tokens(uint32_t count) const;
+    void settle();
 };
 
 }  // namespace hf

@@ -48,9 +48,10 @@ struct KvLayer {
 };
 
 /// Byte offsets in the slab of one delta-net layer; all float32.
-/// The pending rows belong to tokens that were forwarded but not committed: from them and S any
-/// prefix can be made real, S_n = exp(c_n) S + sum over i < n of exp(c_n - c_i) k_i d_i^T with
-/// c_i = g_0 + .. + g_i (Yang et al., Gated Delta Networks, arXiv 2412.06464, chunked form).
+/// The pending rows belong to tokens that were forwarded last: from them and S any prefix can be
+/// made real, S_n = exp(c_n) S + sum over i < n of exp(c_n - c_i) k_i d_i^T with c_i = g_0 + .. +
+/// g_i (Yang et al., Gated Delta Networks, arXiv 2412.06464, chunked form). The next pass does it
+/// on its way, for it reads S anyway.
 struct DeltaLayer {
     uint64_t s;          // (value_heads, key_dim, value_dim)
     uint64_t conv;       // (conv_kernel - 1, channels): the last raw inputs, oldest first

@@ -131,6 +131,10 @@ void StepList::delta_rule(Slot qkv, Slot g, Slot beta, uint32_t state, Slot out)
     add(Op::delta_rule, {qkv, g, beta}, {out}).params.state = state;
 }
 
+void StepList::delta_keep(Slot qkv, uint32_t state) {
+    add(Op::delta_keep, {qkv}, {}).params.state = state;
+}
+
 void StepList::gated_norm(Slot x, Slot gate, const Weight& w, float eps, uint32_t heads, Slot out) {
     HF_ASSERT(x.width == gate.width && x.width == out.width && heads * w.shape.cols == x.width);
     Step& step = add(Op::gated_norm, {x, gate}, {out}, &w);

@@ -27,10 +27,11 @@ enum class Op : uint8_t {
     kv_write,       // cache rows of this pass = in[0] (k), in[1] (v)
     attend,         // out = softmax(q K^T / sqrt(head_dim)) V over the cache
     output_gate,    // out = in[0] * sigmoid(in[1]); the gate's heads may be strided
-    conv_silu,      // causal depthwise convolution, then silu; keeps raw inputs pending
+    conv_silu,      // commits; causal depthwise convolution, then silu; keeps raw inputs pending
     delta_norm_qk,  // q, k of each key head to unit length, q / sqrt(key_dim), in place
     delta_gates,    // out[0] = g = w softplus(in[0] + aux), out[1] = beta = sigmoid(in[1])
-    delta_rule,     // gated delta rule against the committed state; keeps its rows pending
+    delta_rule,     // commits; gated delta rule against that state; keeps its rows pending
+    delta_keep,     // keeps the k of in pending, once delta_rule has no more use for those before
     gated_norm,     // out = rmsnorm per value head of in[0], times silu(in[1])
     silu_mul,       // out = silu(in[0]) * in[1]
     conv_commit,    // the first `count` pending rows become the convolution's state
@@ -97,6 +98,7 @@ struct StepList {
     void delta_norm_qk(Slot qkv, uint32_t state);
     void delta_gates(Slot a, Slot b, const Weight& decay, const Weight& dt_bias, Slot g, Slot beta);
     void delta_rule(Slot qkv, Slot g, Slot beta, uint32_t state, Slot out);
+    void delta_keep(Slot qkv, uint32_t state);
     void gated_norm(Slot x, Slot gate, const Weight& w, float eps, uint32_t heads, Slot out);
     void silu_mul(Slot gate, Slot up, Slot out);
     void conv_commit(uint32_t state);

@@ -19,6 +19,7 @@ struct Tokens {
     uint32_t count = 0;                    // tokens in this pass
     uint32_t logit_count = 0;              // how many of them want logits
     uint32_t pos = 0;                      // absolute position of the first one
+    uint32_t commits = 0;                  // rows of the pass before that become state in this one
     const int32_t* ids = nullptr;          // (count), each below the vocabulary
     const uint32_t* logit_rows = nullptr;  // (logit_count), each below count, ascending
 

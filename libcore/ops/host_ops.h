@@ -34,6 +34,7 @@ HF_HOST_FN(conv_silu);
 HF_HOST_FN(delta_norm_qk);
 HF_HOST_FN(delta_gates);
 HF_HOST_FN(delta_rule);
+HF_HOST_FN(delta_keep);
 HF_HOST_FN(conv_commit);
 HF_HOST_FN(delta_commit);
 

@@ -89,7 +89,7 @@ uint64_t recurrent_bytes(const StateSpec& s) {
     return uint64_t(s.value_heads) * s.key_dim * s.value_dim * sizeof(float);
 }
 uint64_t s_read(const Step&, const Tokens& t) {
-    return recurrent_bytes(t.state_layout->spec);
+    return (t.commits > 0 ? 2 : 1) * recurrent_bytes(t.state_layout->spec);
 }
 uint64_t s_updated(const Step&, const Tokens& t) {
     return 2 * recurrent_bytes(t.state_layout->spec);
@@ -113,9 +113,10 @@ constexpr OpRow kOps[] = {
     {Op::attend,        "attend",         Place::state,    true,  per_kv_head,    kv_rows_read,    host::attend},
     {Op::output_gate,   "output_gate",    Place::floating, false, per_head,       no_bytes,        host::output_gate},
     {Op::conv_silu,     "conv_silu",      Place::state,    true,  per_channels,   weight_bytes,    host::conv_silu},
-    {Op::delta_norm_qk, "delta_norm_qk",  Place::state,    true,  per_key_head,   no_bytes,        host::delta_norm_qk},
+    {Op::delta_norm_qk, "delta_norm_qk",  Place::state,    false, per_key_head,   no_bytes,        host::delta_norm_qk},
     {Op::delta_gates,   "delta_gates",    Place::state,    false, per_token,      no_bytes,        host::delta_gates},
     {Op::delta_rule,    "delta_rule",     Place::state,    true,  per_value_head, s_read,          host::delta_rule},
+    {Op::delta_keep,    "delta_keep",     Place::state,    true,  per_row,        no_bytes,        host::delta_keep},
     {Op::gated_norm,    "gated_norm",     Place::state,    false, per_head,       weight_bytes,    host::gated_norm},
     {Op::silu_mul,      "silu_mul",       Place::floating, false, per_value,      no_bytes,        host::silu_mul},
     {Op::conv_commit,   "conv_commit",    Place::state,    true,  per_channels,   no_bytes,        host::conv_commit},

@@ -49,8 +49,11 @@ std::vector<float> attended(const std::string& kv, cpu::Level level, uint32_t st
     return result;
 }
 
+/// Who makes a pass real: steps of their own, or the next pass.
+enum class Commit { apart, on_the_way };
+
 /// Convolution and delta rule over 100 tokens in passes of `step`, then their state.
-std::vector<float> delta_ruled(cpu::Level level, uint32_t step) {
+std::vector<float> delta_ruled(cpu::Level level, uint32_t step, Commit how = Commit::apart) {
     constexpr uint32_t kTokens = 100, kHeads = 4, kTaps = 4;
     StateSpec spec;
     spec.delta_layers = 1;
@@ -71,6 +74,7 @@ std::vector<float> delta_ruled(cpu::Level level, uint32_t step) {
     forward.conv_silu(m, w, 0, qkv);
     forward.delta_norm_qk(qkv, 0);
     forward.delta_rule(qkv, g, beta, 0, out);
+    forward.delta_keep(qkv, 0);
     commit.conv_commit(0);
     commit.delta_commit(0);
 
@@ -79,7 +83,8 @@ std::vector<float> delta_ruled(cpu::Level level, uint32_t step) {
                betas = random_floats(kTokens * kHeads, 54, 0, 1);
     std::vector<float> result;
     for (uint32_t at = 0; at < kTokens; at += step) {
-        const Tokens t = bench.pass(at, std::min(step, kTokens - at));
+        Tokens t = bench.pass(at, std::min(step, kTokens - at));
+        if (how == Commit::on_the_way && at > 0) t.commits = step;
         for (uint32_t i = 0; i < t.count; ++i) {
             put(t, m, i, &in[(at + i) * channels]);
             put(t, g, i, &decays[(at + i) * kHeads]);
@@ -87,7 +92,7 @@ std::vector<float> delta_ruled(cpu::Level level, uint32_t step) {
         }
         bench.run(forward, t);
         result.insert(result.end(), t.row(out, 0), t.row(out, t.count));
-        bench.run(commit, t);
+        if (how == Commit::apart || at + step >= kTokens) bench.run(commit, t);
     }
     const float* state = reinterpret_cast<const float*>(bench.state.data());
     result.insert(result.end(), state, state + bench.layout.recurrent_bytes / sizeof(float));
@@ -110,13 +115,14 @@ TEST_CASE("attend: the same bits at every level, in passes of any size, with eve
     }
 }
 
-TEST_CASE("convolution and delta rule: the same bits at every level") {
+TEST_CASE("convolution and delta rule: the same bits at every level, whoever commits") {
     for (const uint32_t step : {1u, 5u, 64u}) {
         CAPTURE(step);
         const auto want = delta_ruled(cpu::Level::scalar, step);
         for (const cpu::Level level : levels()) {
             CAPTURE(cpu::name(level));
             CHECK((delta_ruled(level, step) == want));
+            CHECK((delta_ruled(level, step, Commit::on_the_way) == want));
         }
     }
 }

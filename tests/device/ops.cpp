@@ -138,6 +138,7 @@ TEST_CASE("delta rule: chunks of any size equal the token loop in double, in bot
             StepList forward, commit;
             forward.delta_norm_qk(qkv, 0);
             forward.delta_rule(qkv, g, beta, 0, out);
+            forward.delta_keep(qkv, 0);
             commit.delta_commit(0);
 
             std::vector<double> s(heads * dk * dv);  // the reference's state
@@ -214,6 +215,7 @@ TEST_CASE("delta rule: a head that forgets fast leaves no denormal numbers in th
     StepList pass;
     pass.delta_norm_qk(qkv, 0);
     pass.delta_rule(qkv, g, beta, 0, out);
+    pass.delta_keep(qkv, 0);
     pass.delta_commit(0);
     bench.run(pass, t);
     const auto* s = reinterpret_cast<float*>(bench.state.data() + bench.layout.delta_layers[0].s);

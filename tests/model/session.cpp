@@ -101,6 +101,42 @@ TEST_CASE("session: a verify pass of which n tokens are committed equals a pass 
     }
 }
 
+TEST_CASE("session: a commit waits for the next pass, but not longer than for one") {
+    for (const std::string& name : kModels) {
+        CAPTURE(name);
+        const std::string folder = data_path(name);
+        const auto ids = long_ids(folder);
+        Loaded seen(folder), unseen(folder);
+        uint32_t at = 0;
+        for (const uint32_t n : {20u, 1u, 1u, 8u, 1u, 3u, 64u, 1u, 1u}) {
+            const auto next = std::span(ids).subspan(at, n);
+            seen.session.forward(next, {});
+            seen.session.commit(n);
+            const auto state = seen.session.read_recurrent();  // asks for it
+            CHECK(seen.session.read_recurrent() == state);
+            for (int twice = 0; twice < 2; ++twice) {  // the first one is forgotten
+                unseen.session.forward(next, {});
+                unseen.session.commit(twice == 0 ? 0 : n);
+            }
+            unseen.session.commit(0);
+            at += n;
+        }
+        CHECK(unseen.session.read_recurrent() == seen.session.read_recurrent());
+    }
+}
+
+TEST_CASE("session: a restored checkpoint owes nothing of what came after it") {
+    const std::string folder = data_path(kModels[0]);
+    const auto ids = long_ids(folder);
+    Loaded m(folder);
+    run_ids(m.session, ids, cut_every(10, 10));
+    const Checkpoint ten = m.session.checkpoint();
+    m.session.forward(std::span(ids).subspan(10, 1), {});
+    m.session.commit(1);
+    m.session.restore(ten);
+    CHECK(m.session.read_recurrent() == ten.recurrent);
+}
+
 TEST_CASE("session: what was forwarded but not committed leaves no trace") {
     for (const std::string& name : kModels) {
         CAPTURE(name);

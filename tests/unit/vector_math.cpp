@@ -23,7 +23,7 @@ using Floats = std::vector<float>;  // ends where its memory ends
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kEpsilon = double(std::numeric_limits<float>::epsilon());
-constexpr Level kTwins[] = {Level::scalar, Level::avx2};
+constexpr Level kTwins[] = {Level::scalar, Level::avx2, Level::avx512vnni};
 
 Floats random_floats(size_t n, uint32_t seed, float low = -4, float high = 4) {
     std::mt19937 engine(seed);
@@ -89,7 +89,7 @@ const VectorMath& plain() {
 TEST_CASE("vector math: AVX2 gives the bits of the plain functions at any length") {
     if (!cpu::cpu_has(Level::avx2)) return;
     const VectorMath& avx2 = cpu::vector_math(Level::avx2);
-    CHECK(&avx2 == &cpu::vector_math(Level::amx));
+    CHECK(&avx2 == &cpu::vector_math(Level::avxvnni));
     const float odd[] = {0, -0.0f, 1e-40f, -200, 200, 3e38f, kInfinity, -kInfinity, NAN};
     for (const Case& c : kCases)
         for (size_t n = 1; n < 80; ++n) {
@@ -200,6 +200,47 @@ TEST_CASE("vector math: weighted rows are sums by fma, term after term, of any s
                     for (size_t r = 0; r < rows; ++r) all = all && same(got[r], want[r]);
                     CHECK(all);
                 }
+    }
+}
+
+TEST_CASE("vector math: a matrix updated on the way is what separate walks make of it") {
+    for (const Level level : kTwins) {
+        if (!cpu::cpu_has(level)) continue;
+        uint32_t seed = 1;
+        for (const size_t rows : {1u, 15u, 16u, 17u, 40u})
+            for (const size_t cols : {1u, 7u, 8u, 31u, 41u, 128u, 150u}) {
+                CAPTURE(cpu::name(level));
+                CAPTURE(rows);
+                CAPTURE(cols);
+                Floats want = random_floats(rows * cols, ++seed), got = want;
+                const Floats u = random_floats(rows, ++seed), v = random_floats(cols, ++seed);
+                const Floats weights[] = {random_floats(rows, ++seed), random_floats(rows, ++seed)};
+                const float* weights_of[] = {weights[0].data(), weights[1].data()};
+                Floats want_out[] = {random_floats(cols, ++seed), random_floats(cols, ++seed)};
+                Floats got_out[] = {want_out[0], want_out[1]};
+                const float decay = 0.7f;
+
+                plain().scale(want.data(), decay, want.size(), want.data());
+                for (size_t r = 0; r < rows; ++r) {
+                    const float* one = &u[r];
+                    float* row = &want[r * cols];
+                    plain().add_weighted({1, 1, cols, &one, v.data(), cols, &row});
+                }
+                float* out[] = {want_out[0].data(), want_out[1].data()};
+                plain().add_weighted({2, rows, cols, weights_of, want.data(), cols, out});
+
+                cpu::vector_math(level).update({.rows = rows,
+                                                .cols = cols,
+                                                .x = got.data(),
+                                                .decay = decay,
+                                                .u = u.data(),
+                                                .v = v.data(),
+                                                .weights = {weights_of[0], weights_of[1]},
+                                                .out = {got_out[0].data(), got_out[1].data()}});
+                CHECK(same(got, want));
+                CHECK(same(got_out[0], want_out[0]));
+                CHECK(same(got_out[1], want_out[1]));
+            }
     }
 }
 
