@@ -15,13 +15,17 @@ namespace hf {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-/// From here on memory comes as fresh pages, which are zero without being touched.
+/// From here on memory comes as fresh pages, which are zero without being touched. Large ones,
+/// where the system has any: one thread then reads up to twice as much a second, for there are 512
+/// times fewer addresses to be translated.
 constexpr uint64_t kWholePages = 1 << 20;
 
 std::byte* take_zeroed(uint64_t bytes) {
     if (bytes >= kWholePages) {
         void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        return p == MAP_FAILED ? nullptr : static_cast<std::byte*>(p);
+        if (p == MAP_FAILED) return nullptr;
+        madvise(p, bytes, MADV_HUGEPAGE);  // may fail
+        return static_cast<std::byte*>(p);
     }
     void* p = operator new[](bytes, kAlignment, std::nothrow);
     return p ? static_cast<std::byte*>(std::memset(p, 0, bytes)) : nullptr;
