@@ -118,10 +118,13 @@ HF_AVX2 void decode_steps_avx2(const WeightView& W, size_t row, size_t first, si
                                float* out) {
     const std::byte* w = W.base + row * W.row_bytes + first / kStep * D::step_bytes;
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i, D::at8(w + i / kStep * D::step_bytes, i % kStep / 8));
+    for (; i + kStep <= n; i += kStep, w += D::step_bytes) {
+        HF_UNROLL for (size_t j = 0; j < kStep / 8; ++j) {
+            _mm256_storeu_ps(out + i + 8 * j, D::at8(w, j));
+        }
     }
-    for (; i < n; ++i) out[i] = D::at(w + i / kStep * D::step_bytes, i % kStep);
+    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, D::at8(w, i % kStep / 8));
+    for (; i < n; ++i) out[i] = D::at(w, i % kStep);
 }
 
 /// The functions of a format that is described in steps.
