@@ -158,6 +158,124 @@ HF_AVX2 float largest_avx2(const float* x, size_t n) {
     return fold_largest(lane);
 }
 
+// Products of rows. -----------------------------------------------------------------------------
+
+/// The end of a sum of 16 lanes.
+float fold16(const float* lane) {
+    float halves[8];
+    for (size_t l = 0; l < 8; ++l) halves[l] = lane[l] + lane[l + 8];
+    return fold8(halves);
+}
+
+void multiply_plain(const RowProducts& p) {
+    for (size_t i = 0; i < p.rows; ++i)
+        for (size_t j = 0; j < p.others; ++j) {
+            float lane[16] = {};
+            for (size_t c = 0; c < p.cols; ++c)
+                lane[c % 16] = std::fma(p.x[i][c], p.y[j * p.stride + c], lane[c % 16]);
+            p.out[i][j] = fold16(lane);
+        }
+}
+
+/// Sums of 8 lanes, folded as fold8() does: four at once.
+HF_AVX2_INLINE __m128 fold_four(const __m256 (&sum)[4]) {
+    __m128 quarter[4];
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) {
+        quarter[i] = _mm_add_ps(_mm256_castps256_ps128(sum[i]), _mm256_extractf128_ps(sum[i], 1));
+    }
+    _MM_TRANSPOSE4_PS(quarter[0], quarter[1], quarter[2], quarter[3]);
+    return _mm_add_ps(_mm_add_ps(quarter[0], quarter[2]), _mm_add_ps(quarter[1], quarter[3]));
+}
+
+/// Where a tile of products finds its rows; what is missing at an edge repeats the last one.
+template <size_t R>
+struct TileRows {
+    const float *x[R], *y[R];
+    float* out[R];
+
+    TileRows(const RowProducts& p, size_t i0, size_t j0) {
+        for (size_t r = 0; r < R; ++r) {
+            const size_t i = std::min(i0 + r, p.rows - 1), j = std::min(j0 + r, p.others - 1);
+            x[r] = p.x[i], out[r] = p.out[i] + j0;
+            y[r] = p.y + j * p.stride;
+        }
+    }
+};
+
+/// Adds to four sums of 8 lanes, of two rows and two others, numbers c .. c + 7.
+HF_AVX2_INLINE void add_eight(const TileRows<2>& tile, size_t c, __m256 (&sum)[4]) {
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) {
+        sum[i] = _mm256_fmadd_ps(_mm256_loadu_ps(tile.x[i / 2] + c),
+                                 _mm256_loadu_ps(tile.y[i % 2] + c), sum[i]);
+    }
+}
+/// The same for the first n of them. Other lanes stay as they are.
+HF_AVX2_INLINE void add_fewer(const TileRows<2>& tile, size_t c, size_t n, __m256 (&sum)[4]) {
+    const __m256i some =
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) {
+        const __m256 more = _mm256_fmadd_ps(_mm256_maskload_ps(tile.x[i / 2] + c, some),
+                                            _mm256_maskload_ps(tile.y[i % 2] + c, some), sum[i]);
+        sum[i] = _mm256_blendv_ps(sum[i], more, _mm256_castsi256_ps(some));
+    }
+}
+
+/// Lanes 0 .. 7 of a product are in one vector, 8 .. 15 in another.
+HF_AVX2 void multiply_tile_avx2(const RowProducts& p, size_t i0, size_t j0) {
+    const TileRows<2> tile(p, i0, j0);
+    __m256 low[4] = {}, high[4] = {};
+    size_t c = 0;
+    for (; c + 16 <= p.cols; c += 16) {
+        add_eight(tile, c, low);
+        add_eight(tile, c + 8, high);
+    }
+    if (c < p.cols) add_fewer(tile, c, std::min<size_t>(p.cols - c, 8), low);
+    if (c + 8 < p.cols) add_fewer(tile, c + 8, p.cols - c - 8, high);
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) low[i] = _mm256_add_ps(low[i], high[i]);
+    float products[4];
+    _mm_storeu_ps(products, fold_four(low));
+    for (size_t i = 0; i < 4; ++i)
+        if (j0 + i % 2 < p.others) tile.out[i / 2][i % 2] = products[i];
+}
+void multiply_avx2(const RowProducts& p) {
+    for (size_t j = 0; j < p.others; j += 2)
+        for (size_t i = 0; i < p.rows; i += 2) multiply_tile_avx2(p, i, j);
+}
+
+/// Adds to sums of 16 lanes, of four rows and four others, numbers c .. c + 15 that are in `some`.
+HF_AVX512_INLINE void add_sixteen(const TileRows<4>& tile, size_t c, __mmask16 some,
+                                  __m512 (&sum)[4][4]) {
+    __m512 y[4];
+    HF_UNROLL for (size_t j = 0; j < 4; ++j) y[j] = _mm512_maskz_loadu_ps(some, tile.y[j] + c);
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) {
+        const __m512 x = _mm512_maskz_loadu_ps(some, tile.x[i] + c);
+        HF_UNROLL for (size_t j = 0; j < 4; ++j) {
+            sum[i][j] = _mm512_mask3_fmadd_ps(x, y[j], sum[i][j], some);
+        }
+    }
+}
+
+HF_AVX512 void multiply_tile_avx512(const RowProducts& p, size_t i0, size_t j0) {
+    const TileRows<4> tile(p, i0, j0);
+    __m512 sum[4][4] = {};
+    size_t c = 0;
+    for (; c + 16 <= p.cols; c += 16) add_sixteen(tile, c, 0xffff, sum);
+    if (c < p.cols) add_sixteen(tile, c, __mmask16((1u << (p.cols - c)) - 1), sum);
+    const auto there = __mmask8((1u << std::min<size_t>(p.others - j0, 4)) - 1);
+    HF_UNROLL for (size_t i = 0; i < 4; ++i) {
+        __m256 halves[4];
+        HF_UNROLL for (size_t j = 0; j < 4; ++j) {
+            halves[j] = _mm256_add_ps(_mm512_castps512_ps256(sum[i][j]),
+                                      _mm512_extractf32x8_ps(sum[i][j], 1));
+        }
+        _mm_mask_storeu_ps(tile.out[i], there, fold_four(halves));
+    }
+}
+void multiply_avx512(const RowProducts& p) {
+    for (size_t j = 0; j < p.others; j += 4)
+        for (size_t i = 0; i < p.rows; i += 4) multiply_tile_avx512(p, i, j);
+}
+
 // Sums of rows. ---------------------------------------------------------------------------------
 
 void add_weighted_plain(const WeightedRows& s) {
@@ -209,17 +327,71 @@ HF_AVX2 void add_rows_avx2(const WeightedRows& s, size_t r0, size_t j0, size_t j
                 s.out[r][c] = std::fma(s.weights[r][j], s.values[j * s.stride + c], s.out[r][c]);
 }
 
-/// Some terms at a time, whose values stay in the first cache over all rows.
-HF_AVX2 void add_weighted_avx2(const WeightedRows& s) {
-    constexpr size_t kTerms = 16;
-    for (size_t j = 0; j < s.terms; j += kTerms) {
-        const size_t end = std::min(j + kTerms, s.terms);
-        size_t r = 0;
-        for (; r + 4 <= s.rows; r += 4) add_rows_avx2<4>(s, r, j, end);
-        if (s.rows - r == 3) add_rows_avx2<3>(s, r, j, end);
-        if (s.rows - r == 2) add_rows_avx2<2>(s, r, j, end);
-        if (s.rows - r == 1) add_rows_avx2<1>(s, r, j, end);
+/// R rows and 16 V columns of the sums, of the last 16 those in `last`, in registers over terms
+/// [j0, j1).
+template <size_t R, size_t V>
+HF_AVX512_INLINE void add_tile_avx512(const WeightedRows& s, size_t r0, size_t j0, size_t j1,
+                                      size_t c, __mmask16 last = 0xffff) {
+    __m512 acc[R][V];
+    __mmask16 some[V];
+    const float* w[R];
+    HF_UNROLL for (size_t v = 0; v < V; ++v) some[v] = v + 1 < V ? __mmask16(0xffff) : last;
+    HF_UNROLL for (size_t r = 0; r < R; ++r) {
+        w[r] = s.weights[r0 + r];
+        HF_UNROLL for (size_t v = 0; v < V; ++v) {
+            acc[r][v] = _mm512_maskz_loadu_ps(some[v], s.out[r0 + r] + c + 16 * v);
+        }
     }
+    const float* values = s.values + j0 * s.stride + c;
+    for (size_t j = j0; j < j1; ++j, values += s.stride) {
+        __m512 x[V];
+        HF_UNROLL for (size_t v = 0; v < V; ++v) {
+            x[v] = _mm512_maskz_loadu_ps(some[v], values + 16 * v);
+        }
+        HF_UNROLL for (size_t r = 0; r < R; ++r) {
+            const __m512 weight = _mm512_set1_ps(w[r][j]);
+            HF_UNROLL for (size_t v = 0; v < V; ++v) {
+                acc[r][v] = _mm512_fmadd_ps(weight, x[v], acc[r][v]);
+            }
+        }
+    }
+    HF_UNROLL for (size_t r = 0; r < R; ++r) {
+        HF_UNROLL for (size_t v = 0; v < V; ++v) {
+            _mm512_mask_storeu_ps(s.out[r0 + r] + c + 16 * v, some[v], acc[r][v]);
+        }
+    }
+}
+
+template <size_t R>
+HF_AVX512 void add_rows_avx512(const WeightedRows& s, size_t r0, size_t j0, size_t j1) {
+    constexpr size_t V = R == 1 ? 8 : 4;
+    size_t c = 0;
+    for (; c + 16 * V <= s.cols; c += 16 * V) add_tile_avx512<R, V>(s, r0, j0, j1, c);
+    for (; c < s.cols; c += 16) {
+        const size_t left = std::min<size_t>(s.cols - c, 16);
+        add_tile_avx512<R, 1>(s, r0, j0, j1, c, __mmask16((1u << left) - 1));
+    }
+}
+
+/// Some terms at a time, whose values stay in the first cache over all rows.
+using AddRows = void (*)(const WeightedRows& s, size_t r0, size_t j0, size_t j1);
+void add_by_rows(const AddRows (&add)[4], const WeightedRows& s) {
+    constexpr size_t kTerms = 16;
+    for (size_t j = 0; j < s.terms; j += kTerms)
+        for (size_t r = 0, some; r < s.rows; r += some) {
+            some = std::min<size_t>(s.rows - r, 4);
+            add[some - 1](s, r, j, std::min(j + kTerms, s.terms));
+        }
+}
+void add_weighted_avx2(const WeightedRows& s) {
+    constexpr AddRows kAdd[] = {add_rows_avx2<1>, add_rows_avx2<2>, add_rows_avx2<3>,
+                                add_rows_avx2<4>};
+    add_by_rows(kAdd, s);
+}
+void add_weighted_avx512(const WeightedRows& s) {
+    constexpr AddRows kAdd[] = {add_rows_avx512<1>, add_rows_avx512<2>, add_rows_avx512<3>,
+                                add_rows_avx512<4>};
+    add_by_rows(kAdd, s);
 }
 
 // A matrix that changes and is read. -------------------------------------------------------------
@@ -330,6 +502,7 @@ constexpr VectorMath kPlain = {.dot = dot_plain,
                                .exp_shifted = exp_shifted,
                                .rmsnorm = rmsnorm<dot_plain>,
                                .conv_silu = conv_silu,
+                               .multiply = multiply_plain,
                                .add_weighted = add_weighted_plain,
                                .update = update_plain};
 constexpr VectorMath kAvx2 = {.dot = dot_avx2,
@@ -342,10 +515,13 @@ constexpr VectorMath kAvx2 = {.dot = dot_avx2,
                               .exp_shifted = wide_avx2<exp_shifted>,
                               .rmsnorm = wide_avx2<rmsnorm<dot_avx2>>,
                               .conv_silu = wide_avx2<conv_silu>,
+                              .multiply = multiply_avx2,
                               .add_weighted = add_weighted_avx2,
                               .update = update_avx2};
 constexpr VectorMath kAvx512 = [] {
     VectorMath math = kAvx2;
+    math.multiply = multiply_avx512;
+    math.add_weighted = add_weighted_avx512;
     math.update = update_avx512;
     return math;
 }();

@@ -22,6 +22,21 @@ struct WeightedRows {
     float* const* out;
 };
 
+/// out[i][j] = the product of x[i] and y[j], rows of `cols` numbers.
+///
+/// x      (rows) pointers to (cols)
+/// y      (others, cols), rows `stride` floats apart
+/// out    (rows) pointers to (others)
+/// Order  number c goes to lane c % 16 by fma, c upwards; halves of the lanes are added, and folded
+///        by fold8()
+struct RowProducts {
+    size_t rows, others, cols;
+    const float* const* x;
+    const float* y;
+    size_t stride;
+    float* const* out;
+};
+
 /// A matrix x that changes and is read on the way, once: x[r] = decay x[r] + u[r] v for each row,
 /// and of what that makes out[i] += sum over r of weights[i][r] x[r].
 ///
@@ -69,6 +84,7 @@ struct VectorMath {
     /// out[c] = silu(sum over j of w[c][j] x[j][c]), j upwards; w is (n, taps), x (taps) pointers.
     void (*conv_silu)(const float* w, const float* const* x, size_t taps, size_t n, float* out);
 
+    void (*multiply)(const RowProducts& products);
     void (*add_weighted)(const WeightedRows& sums);
     void (*update)(const UpdatedMatrix& matrix);
 };

@@ -69,7 +69,8 @@ StateLayout lay_out_state(const StateSpec& spec, const KvType& kv, uint32_t max_
     StateLayout layout;
     layout.spec = spec;
     layout.kv = &kv;
-    layout.kv_row_bytes = kv.codec->row_bytes(spec.kv_width());
+    layout.kv_head_bytes = kv.codec->row_bytes(spec.head_dim);
+    layout.kv_row_bytes = spec.kv_heads * layout.kv_head_bytes;
     layout.max_seq = max_seq;
     layout.max_pending = max_pending;
 

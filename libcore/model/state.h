@@ -42,9 +42,10 @@ struct StateSpec {
     }
 };
 
-/// Byte offsets in the slab of one attention layer.
+/// Byte offsets in the slab of one attention layer. The rows of a head lie one after another:
+/// whoever attends reads them and nothing else.
 struct KvLayer {
-    uint64_t k, v;  // (max_seq, kv_width) in the cache's codec
+    uint64_t k, v;  // (kv_heads, max_seq, head_dim) in the cache's codec
 };
 
 /// Byte offsets in the slab of one delta-net layer; all float32.
@@ -66,12 +67,18 @@ struct DeltaLayer {
 struct StateLayout {
     StateSpec spec;
     const KvType* kv = nullptr;
-    uint64_t kv_row_bytes = 0;
+    uint64_t kv_head_bytes = 0;  // keys or values of a token and head
+    uint64_t kv_row_bytes = 0;   // of a token
     uint32_t max_seq = 0, max_pending = 0;
     std::vector<KvLayer> kv_layers;
     std::vector<DeltaLayer> delta_layers;
     uint64_t recurrent_bytes = 0;
     uint64_t bytes = 0;
+
+    /// Where the row of a head and token is in a layer's keys or values.
+    uint64_t kv_row(uint64_t k_or_v, uint32_t head, uint64_t pos) const {
+        return k_or_v + (head * uint64_t(max_seq) + pos) * kv_head_bytes;
+    }
 };
 
 /// Lays out a slab for sequences up to max_seq tokens, with at most max_pending uncommitted.

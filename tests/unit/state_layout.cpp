@@ -67,6 +67,21 @@ TEST_CASE("state: the regions of a slab are aligned, inside it, and do not overl
         }
 }
 
+TEST_CASE("state: the keys of a head lie one after another, and all heads in the layer's region") {
+    StateSpec spec;
+    spec.kv_layers = 1;
+    spec.kv_heads = 3;
+    spec.head_dim = 64;
+    for (const KvType& kv : kv_types()) {
+        CAPTURE(std::string(kv.name));
+        const StateLayout l = lay_out_state(spec, kv, 100, 64);
+        const uint64_t k = l.kv_layers[0].k, row = kv.codec->row_bytes(64);
+        CHECK(l.kv_row(k, 0, 0) == k);
+        CHECK(l.kv_row(k, 1, 7) == k + (100 + 7) * row);
+        CHECK(l.kv_row(k, 2, 99) + row == k + l.max_seq * l.kv_row_bytes);
+    }
+}
+
 TEST_CASE("state: what a checkpoint copies is the recurrent state of all layers and nothing else") {
     const StateLayout l = lay_out_state(small_spec(), *kv_type_by_name("f16"), 100, 64);
     for (const DeltaLayer& d : l.delta_layers) {

@@ -203,6 +203,45 @@ TEST_CASE("vector math: weighted rows are sums by fma, term after term, of any s
     }
 }
 
+TEST_CASE("vector math: products of rows go to 16 lanes by fma, at any shape and level") {
+    for (const Level level : kTwins) {
+        if (!cpu::cpu_has(level)) continue;
+        uint32_t seed = 1;
+        for (const size_t rows : {1u, 2u, 3u, 4u, 5u, 11u})
+            for (const size_t others : {0u, 1u, 2u, 3u, 4u, 7u, 16u})
+                for (const size_t cols : {1u, 7u, 8u, 9u, 15u, 16u, 40u, 71u, 128u}) {
+                    CAPTURE(cpu::name(level));
+                    CAPTURE(rows);
+                    CAPTURE(others);
+                    CAPTURE(cols);
+                    const size_t gap = others % 2 * 3, stride = cols + gap;
+                    const Floats y = random_floats(others ? others * stride - gap : 0, ++seed);
+                    std::vector<Floats> x, want, got(rows, Floats(others));
+                    std::vector<const float*> x_of;
+                    std::vector<float*> out;
+                    for (size_t i = 0; i < rows; ++i) x.push_back(random_floats(cols, ++seed));
+                    for (size_t i = 0; i < rows; ++i) {
+                        x_of.push_back(x[i].data());
+                        out.push_back(got[i].data());
+                        Floats& products = want.emplace_back(others);
+                        for (size_t j = 0; j < others; ++j) {
+                            float l[16] = {};
+                            for (size_t c = 0; c < cols; ++c)
+                                l[c % 16] = std::fma(x[i][c], y[j * stride + c], l[c % 16]);
+                            for (size_t half = 8; half > 0; half /= 2)
+                                for (size_t k = 0; k < half; ++k) l[k] += l[k + half];
+                            products[j] = l[0];
+                        }
+                    }
+                    cpu::vector_math(level).multiply(
+                        {rows, others, cols, x_of.data(), y.data(), stride, out.data()});
+                    bool all = true;
+                    for (size_t i = 0; i < rows; ++i) all = all && same(got[i], want[i]);
+                    CHECK(all);
+                }
+    }
+}
+
 TEST_CASE("vector math: a matrix updated on the way is what separate walks make of it") {
     for (const Level level : kTwins) {
         if (!cpu::cpu_has(level)) continue;
