@@ -59,7 +59,7 @@ uint32_t per_value_head(const Step&, const Tokens& t) {
 }
 uint32_t per_channels(const Step&, const Tokens& t) {
     const uint64_t channels = t.state_layout->spec.channels();
-    return pieces_of(channels / 16, t.count * channels, kPieceValues / 2);
+    return pieces_of(channels / 16, t.count * channels, kPieceValues / 8);
 }
 
 // How many bytes of weights and state. ---------------------------------------------------------
