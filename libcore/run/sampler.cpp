@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -53,6 +54,21 @@ double weigh(std::vector<Candidate>& c, float temperature) {
     return sum;
 }
 
+constexpr size_t kBlock = 64;
+
+/// The largest of a block, of lanes that a compiler makes vectors of; no NaN is among them.
+float largest_of(std::span<const float> x) {
+    constexpr size_t kLanes = 16;
+    float lane[kLanes];
+    std::fill_n(lane, kLanes, kNever);
+    size_t i = 0;
+    for (; i + kLanes <= x.size(); i += kLanes)
+        for (size_t l = 0; l < kLanes; ++l) lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+    float most = *std::ranges::max_element(lane);
+    for (; i < x.size(); ++i) most = std::max(most, x[i]);
+    return most;
+}
+
 }  // namespace
 
 uint64_t Random::next() {
@@ -94,8 +110,11 @@ int32_t draw(std::span<const Candidate> candidates, double uniform) {
     return candidates.back().id;  // not reached: reached ends at sum
 }
 
-Sampler::Sampler(const SamplingOptions& options, std::vector<bool> known)
-    : options_(options), random_(options.seed), known_(std::move(known)) {}
+Sampler::Sampler(const SamplingOptions& options, const std::vector<bool>& known)
+    : options_(options), random_(options.seed), vocab_(known.size()) {
+    for (size_t id = 0; id < known.size(); ++id)
+        if (!known[id]) unknown_.push_back(int32_t(id));
+}
 
 Sampler::Seen& Sampler::remember(int32_t id) {
     HF_ASSERT(id >= 0);
@@ -115,8 +134,7 @@ void Sampler::see_prompt(std::span<const int32_t> ids) {
 /// Fills penalised_: what is not known cannot be picked, what was seen less easily.
 void Sampler::penalise(std::span<const float> logits) {
     penalised_.assign(logits.begin(), logits.end());
-    for (size_t id = 0; id < known_.size(); ++id)
-        if (!known_[id]) penalised_[id] = kNever;
+    for (const int32_t id : unknown_) penalised_[size_t(id)] = kNever;
     for (const Seen& s : seen_) {
         float& logit = penalised_.at(size_t(s.id));
         logit =
@@ -124,29 +142,71 @@ void Sampler::penalise(std::span<const float> logits) {
         if (s.in_answer > 0)
             logit -= options_.presence_penalty + float(s.in_answer) * options_.frequency_penalty;
     }
-    for (size_t id = 0; id < penalised_.size(); ++id)
-        if (!(penalised_[id] <= std::numeric_limits<float>::max()))
-            throw Error(
-                fmt::format("the logit of token {} is {}: the model's weights are damaged, or "
-                            "its configuration does not belong to them",
-                            id, penalised_[id]));
 }
 
-int32_t Sampler::pick(std::span<const float> logits) {
-    HF_ASSERT(known_.empty() || known_.size() == logits.size());
-    penalise(logits);
-    const auto largest =
-        std::max_element(penalised_.begin(), penalised_.end());  // the first of equals
-    if (largest == penalised_.end() || *largest == kNever)
+void Sampler::check_finite() const {
+    const auto is_fine = [](float logit) { return logit <= std::numeric_limits<float>::max(); };
+    uint32_t damaged = 0;
+    for (const float logit : penalised_) damaged += !is_fine(logit);
+    if (damaged == 0) return;
+    const size_t id = size_t(std::ranges::find_if_not(penalised_, is_fine) - penalised_.begin());
+    throw Error(
+        fmt::format("the logit of token {} is {}: the model's weights are damaged, or "
+                    "its configuration does not belong to them",
+                    id, penalised_[id]));
+}
+
+/// Blocks, so that the rest of a vocabulary need not be looked at one by one.
+void Sampler::find_tops() {
+    tops_.clear();
+    for (size_t first = 0; first < penalised_.size(); first += kBlock)
+        tops_.push_back(largest_of(std::span(penalised_)
+                                       .subspan(first)
+                                       .first(std::min(kBlock, penalised_.size() - first))));
+}
+
+/// The first of equals.
+int32_t Sampler::likeliest() const {
+    const auto top = std::ranges::max_element(tops_);
+    if (top == tops_.end() || *top == kNever)
         throw Error(
             fmt::format("none of {} logits belongs to a token that can be picked: the vocabulary "
                         "of the tokenizer is not the model's, or the weights are damaged",
-                        logits.size()));
-    int32_t id = int32_t(largest - penalised_.begin());
+                        penalised_.size()));
+    const auto block = penalised_.begin() + (top - tops_.begin()) * ptrdiff_t(kBlock);
+    return int32_t(std::find(block, penalised_.end(), *top) - penalised_.begin());
+}
+
+/// At least `keep` logits are no smaller: the tops of so many blocks are among them.
+float Sampler::lower_bound_of(size_t keep) {
+    if (keep == 0 || keep > tops_.size()) return kNever;
+    sorted_tops_ = tops_;
+    const auto last = sorted_tops_.begin() + ptrdiff_t(keep - 1);
+    std::ranges::nth_element(sorted_tops_, last, std::greater());
+    return *last;
+}
+
+/// All that can be picked; where only the largest will stay, those that may be among them.
+void Sampler::gather_candidates() {
+    const float least = lower_bound_of(options_.top_k);
+    candidates_.clear();
+    for (size_t b = 0; b < tops_.size(); ++b) {
+        if (tops_[b] < least) continue;
+        const size_t end = std::min((b + 1) * kBlock, penalised_.size());
+        for (size_t i = b * kBlock; i < end; ++i)
+            if (penalised_[i] > kNever && penalised_[i] >= least)
+                candidates_.push_back({int32_t(i), penalised_[i], 0});
+    }
+}
+
+int32_t Sampler::pick(std::span<const float> logits) {
+    HF_ASSERT(vocab_ == 0 || vocab_ == logits.size());
+    penalise(logits);
+    check_finite();
+    find_tops();
+    int32_t id = likeliest();
     if (!options_.is_greedy()) {
-        candidates_.clear();
-        for (size_t i = 0; i < penalised_.size(); ++i)
-            if (penalised_[i] > kNever) candidates_.push_back({int32_t(i), penalised_[i], 0});
+        gather_candidates();
         narrow(candidates_, options_);
         id = draw(candidates_, random_.uniform());
     }

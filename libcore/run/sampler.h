@@ -66,7 +66,7 @@ int32_t draw(std::span<const Candidate> candidates, double uniform);
 class Sampler {
   public:
     /// known  (vocab) which ids may be picked; empty: all
-    explicit Sampler(const SamplingOptions& options, std::vector<bool> known = {});
+    explicit Sampler(const SamplingOptions& options, const std::vector<bool>& known = {});
 
     /// Tokens of the prompt, all below vocab: they count for the repetition penalty, not for the
     /// other two.
@@ -85,14 +85,22 @@ class Sampler {
     };
     SamplingOptions options_;
     Random random_;
-    std::vector<bool> known_;
+    size_t vocab_;                     // 0: any
+    std::vector<int32_t> unknown_;     // ids that cannot be picked
     std::vector<Seen> seen_;           // in order of first appearance
     std::vector<int32_t> seen_index_;  // by id: index into seen_, or -1; grows as needed
     std::vector<float> penalised_;     // (vocab)
+    std::vector<float> tops_;          // the largest of each block of them
+    std::vector<float> sorted_tops_;   // scratch
     std::vector<Candidate> candidates_;
 
     Seen& remember(int32_t id);
     void penalise(std::span<const float> logits);
+    void check_finite() const;
+    void find_tops();
+    int32_t likeliest() const;
+    float lower_bound_of(size_t keep);
+    void gather_candidates();
 };
 
 }  // namespace hf
