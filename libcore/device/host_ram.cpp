@@ -115,6 +115,7 @@ HostRam read_host_ram(const RamPaths& paths) {
         if (!left || *left >= *ram.available) return;
         ram.available = *left;
         ram.limited_by = by;
+        ram.is_set = true;
     };
     for (const std::string& group : cpu::cgroup_folders(paths.cgroups, "memory"))
         for (const GroupFiles& files : kVersions)

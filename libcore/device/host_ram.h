@@ -23,6 +23,8 @@ struct HostRam {
     bool has_swap = false;
     std::optional<uint64_t> lockable =
         {};  // bytes that may still be locked; none: no limit is known
+    bool is_set =
+        false;  // somebody set the limit, and may raise it: it is not the machine's memory
 };
 
 /// The least of MemAvailable, of what the control groups of this process leave, and of what its own

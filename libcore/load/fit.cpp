@@ -6,9 +6,15 @@
 
 namespace hf {
 
+constexpr uint64_t kMostSlack = 256 << 20;
+
 uint64_t device_slack(uint64_t total_bytes) {
-    constexpr uint64_t kMost = 256 << 20;
-    return std::min(total_bytes / 64, kMost);
+    return std::min(total_bytes / 64, kMostSlack);
+}
+
+/// 63 of 64 bytes are left, until the slack stops to grow.
+uint64_t least_device_memory(uint64_t bytes) {
+    return bytes == 0 ? 0 : bytes + std::min((bytes - 1) / 63, kMostSlack);
 }
 
 DeviceNeed device_need(const ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,

@@ -29,6 +29,8 @@ struct DeviceNeed {
 };
 
 uint64_t device_slack(uint64_t total_bytes);
+/// The least memory that holds so many bytes beside its own slack.
+uint64_t least_device_memory(uint64_t bytes);
 
 DeviceNeed device_need(const ModelPlan& plan, const DeviceInfo& info, const MemoryInfo& memory,
                        const SessionNeed& session);

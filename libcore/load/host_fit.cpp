@@ -1,6 +1,9 @@
 #include "libcore/load/host_fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 #include "libcore/base/refusal.h"
 #include "libcore/load/mapped_weights.h"
@@ -21,6 +24,19 @@ uint64_t available_or_refuse(const HostRam& ram) {
         "how much host memory is available cannot be read (MemAvailable of /proc/meminfo)",
         "keep all layers on the device (memory.gpu_layer_budget), or set memory.offload_exec = cpu "
         "with memory.pin = false, and memory.oom_guard = off");
+}
+
+/// Ways out, as one hint. One more is to raise the limit, where somebody set it.
+std::string hint_of(std::vector<std::string> ways, const HostRam& ram) {
+    if (ram.is_set) ways.push_back(fmt::format("raise the limit ({})", ram.limited_by));
+    std::erase(ways, "");
+    return fmt::format("{}", fmt::join(ways, ", or "));
+}
+
+/// The headroom under which so many pinned bytes would do; empty: none is small enough.
+std::string less_headroom(uint64_t pinned, uint64_t available) {
+    if (available < pinned) return "";
+    return fmt::format("set memory.host_headroom_mb = {}", (available - pinned) >> 20);
 }
 
 }  // namespace
@@ -53,7 +69,8 @@ bool is_guarded(std::string_view oom_guard, const DeviceInfo& info, const HostRa
     return oom_guard == "on";
 }
 
-void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded) {
+void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded,
+                     const std::function<std::string()>& more_stays) {
     check_lockable(need.locked, ram.lockable);
     if (need.locked > 0) {
         const uint64_t available = available_or_refuse(ram);
@@ -65,14 +82,12 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
                             "({}): {} are missing",
                             need.locked + need.pinned(), need.locked, need.pinned(), headroom,
                             available, ram.limited_by, wanted - available),
-                "set memory.lock = false, or lower memory.host_headroom_mb");
+                hint_of({"set memory.lock = false",
+                         less_headroom(need.pinned() + need.locked, available)},
+                        ram));
     } else if (need.pinned_weights > 0) {
         const uint64_t available = available_or_refuse(ram);
         const uint64_t wanted = need.pinned() + headroom;
-        std::string less;  // where that is a way out
-        if (available >= need.pinned())
-            less = fmt::format(", or set memory.host_headroom_mb = {}",
-                               (available - need.pinned()) >> 20);
         if (available < wanted)
             throw Refusal(
                 fmt::format("{} bytes of host memory would be pinned ({} of weights, {} of padding "
@@ -80,9 +95,9 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
                             "available ({}): {} are missing",
                             need.pinned(), need.pinned_weights, need.pads, need.pinned_lane,
                             headroom, available, ram.limited_by, wanted - available),
-                "raise memory.gpu_layer_budget, or set memory.offload_exec = cpu with memory.pin = "
-                "false" +
-                    less);
+                hint_of({more_stays(), "set memory.offload_exec = cpu with memory.pin = false",
+                         less_headroom(need.pinned(), available)},
+                        ram));
     }
     if (!is_guarded) return;
     const uint64_t available = available_or_refuse(ram);
@@ -92,7 +107,8 @@ void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom
                         "for the device), but {} are available ({}): {} are missing",
                         need.all(), need.pinned(), need.locked, need.plain, need.device, available,
                         ram.limited_by, need.all() - available),
-            "lower memory.max_seq, use a smaller model, or set memory.oom_guard = off");
+            hint_of({"lower memory.max_seq", "use a smaller model", "set memory.oom_guard = off"},
+                    ram));
 }
 
 }  // namespace hf

@@ -47,6 +47,17 @@ std::optional<uint32_t> layers_within(ModelPlan& plan, const Machine& machine,
     return need.fits() ? std::optional(stay) : std::nullopt;
 }
 
+/// How more layers would stay on the device; empty: in no way that is known. What stays by itself
+/// is all that fits, so only a card that is pretended can have more.
+std::string more_stays(ModelPlan& plan, const Machine& machine, const SessionNeed& session) {
+    if (plan.budget.layers == Budget::Layers::fixed && !machine.device.unified) {
+        const auto layers = layers_within(plan, machine, session);
+        if (layers && *layers > plan.config.n_layers - plan.layout.spilled())
+            return fmt::format("set memory.gpu_layer_budget = {} or auto", *layers);
+    }
+    return machine.device.simulated ? "raise device.vram_mb" : "";
+}
+
 std::string fit_hint(ModelPlan& plan, const Machine& machine, const DeviceNeed& need,
                      const SessionOptions& session) {
     std::vector<std::string> ways;
@@ -57,6 +68,11 @@ std::string fit_hint(ModelPlan& plan, const Machine& machine, const DeviceNeed& 
     if (need.available > beside)
         if (const uint32_t tokens = tokens_within(need.available - beside, plan, session))
             ways.push_back(fmt::format("set memory.max_seq = {}", tokens));
+    if (machine.device.simulated) {
+        constexpr uint64_t kMib = 1 << 20;
+        const uint64_t least = least_device_memory(need.weights + need.session);
+        ways.push_back(fmt::format("set device.vram_mb = {}", (least + kMib - 1) / kMib));
+    }
     ways.emplace_back("use a smaller model");
     return fmt::format("{}", fmt::join(ways, ", or "));
 }
@@ -151,10 +167,12 @@ DeviceNeed place_planned(ModelPlan& plan, const Machine& machine, const Config& 
     const auto& [info, memory, ram] = machine;
     const DeviceNeed need =
         place_within(plan, info, memory, budget_of(config.memory), session_need(plan, session));
+    const SessionNeed placed = session_need(plan, session);  // the processor's side is known now
     refuse({plan, info, config});
     if (!info.in_place) check_device_fits(plan, machine, need, session);
-    check_host_fits(host_need(planned_totals(plan), plan, info, session_need(plan, session)), ram,
-                    headroom_of(config.memory), is_guarded(config.memory.oom_guard, info, ram));
+    check_host_fits(host_need(planned_totals(plan), plan, info, placed), ram,
+                    headroom_of(config.memory), is_guarded(config.memory.oom_guard, info, ram),
+                    [&] { return more_stays(plan, machine, placed); });
     return need;
 }
 

@@ -402,4 +402,11 @@ TEST_CASE("fit: the slack is a 64th of the memory, at most 256 MiB") {
     CHECK(device_slack(64 << 20) == 1 << 20);
     CHECK(device_slack(1ull << 34) == 256 << 20);
     CHECK(device_slack(1ull << 40) == 256 << 20);
+    for (const uint64_t bytes : {0ull, 1ull, 62ull, 63ull, 64ull, 65ull, 126ull, 127ull, 1ull << 20,
+                                 (1ull << 34) - (256 << 20), 1ull << 34, 1ull << 40}) {
+        CAPTURE(bytes);
+        const uint64_t least = least_device_memory(bytes);
+        CHECK(least - device_slack(least) >= bytes);
+        if (least > 0) CHECK(least - 1 - device_slack(least - 1) < bytes);
+    }
 }

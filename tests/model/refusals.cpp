@@ -353,7 +353,26 @@ uint64_t least_vram(const Config& config) {
     return vram;
 }
 
+/// The number that a hint gives for a key.
+uint64_t hinted(const std::string& hint, const std::string& key) {
+    const size_t at = hint.find(key + " = ");
+    REQUIRE(at != hint.npos);
+    return std::stoull(hint.substr(at + key.size() + 3));
+}
+
 }  // namespace
+
+TEST_CASE("device memory: no hint speaks of a card that is pretended where one is there") {
+    Case c;
+    c.config.memory.gpu_layer_budget = 2;
+    c.device.seen.simulated = false;
+    ModelPlan plan = plan_model(share(std::move(c.file)), {});
+    const Refused r = refused([&] {
+        place_planned(plan, {c.device.info(), {1000, 1000}, ample_ram()}, c.config,
+                      session_options(c.config.memory, plan.config, 1));
+    });
+    CHECK(r.hint == "use a smaller model");
+}
 
 TEST_CASE("device memory: exactly full loads and runs, one byte less is refused with all numbers") {
     for (const int32_t layers : {0, 1, 2}) {
@@ -380,14 +399,18 @@ TEST_CASE("device memory: exactly full loads and runs, one byte less is refused 
         if (layers > 0)
             CHECK(contains(r.hint, "memory.gpu_layer_budget = " + std::to_string(layers - 1)));
 
-        // the context that the hint names is the longest that fits
-        const auto hinted = [&](const std::string& hint) {
-            const size_t at = hint.find("memory.max_seq = ");
-            REQUIRE(at != hint.npos);
-            return uint32_t(std::stoul(hint.substr(at + 17)));
-        };
-        config.memory.max_seq = hinted(r.hint);
+        // the card that the hint names is the smallest in MiB that would do
         ModelPlan plan = plan_model(share(open_model()), {});
+        const auto place_on = [&](uint64_t mib) {
+            place_planned(plan, {smaller.info(), {mib << 20, mib << 20}, ample_ram()}, config,
+                          session_options(config.memory, plan.config, 1));
+        };
+        const uint64_t mib = hinted(r.hint, "device.vram_mb");
+        CHECK(refused([&] { place_on(mib); }).sentence == "");
+        CHECK(refused([&] { place_on(mib - 1); }).sentence != "");
+
+        // the context that the hint names is the longest that fits
+        config.memory.max_seq = uint32_t(hinted(r.hint, "memory.max_seq"));
         const auto place = [&] {
             place_planned(plan, {smaller.info(), smaller.memory(), ample_ram()}, config,
                           session_options(config.memory, plan.config, 1));
@@ -459,6 +482,30 @@ TEST_CASE("host memory: what would be pinned is refused to the byte, with its pa
     CHECK(device.in_use().all_buffers() == 0);
 }
 
+TEST_CASE("host memory: more layers on the device are hinted at only where they would fit") {
+    Case c;
+    const HostRam ram{5000, "a test", true};
+    ModelPlan plan = plan_model(share(std::move(c.file)), {});
+    const auto hint = [&](std::optional<int32_t> layers, uint64_t vram, bool is_pretended) {
+        c.config.memory.gpu_layer_budget = layers;
+        c.device.seen.simulated = is_pretended;
+        return refused([&] {
+                   place_planned(plan, {c.device.info(), {vram, vram}, ram}, c.config,
+                                 session_options(c.config.memory, plan.config, 1));
+               })
+            .hint;
+    };
+    Config one = c.config;
+    const uint64_t for_one = least_vram(one);
+    const std::string other = "set memory.offload_exec = cpu with memory.pin = false";
+    CHECK(hint(0, for_one, true) == "set memory.gpu_layer_budget = 1 or auto, or " + other);
+    CHECK(hint(1, kAmple, false) == "set memory.gpu_layer_budget = 2 or auto, or " + other);
+    for (const std::optional<int32_t> layers : {std::optional<int32_t>(1), {}}) {
+        CHECK(hint(layers, for_one, true) == "raise device.vram_mb, or " + other);
+        CHECK(hint(layers, for_one, false) == other);
+    }
+}
+
 TEST_CASE("host memory: a control group that is too small refuses, in both versions") {
     for (const bool is_v2 : {true, false}) {
         CAPTURE(is_v2);
@@ -475,6 +522,7 @@ TEST_CASE("host memory: a control group that is too small refuses, in both versi
         const Refused r = refused(c, ram);
         CHECK(contains(r.sentence, "but 8000000 are available (" + folder.path()));
         CHECK(contains(r.hint, "memory.host_headroom_mb"));
+        CHECK(contains(r.hint, "raise the limit (" + folder.path()));
     }
 }
 

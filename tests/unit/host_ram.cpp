@@ -68,11 +68,12 @@ TEST_CASE("host ram: a limit of the process itself counts, and is named") {
                    .statm = {},
                    .cgroups = {system.folder / "none", system.folder / "none"}};
     CHECK(read_host_ram(paths).limited_by == paths.meminfo);
+    CHECK_FALSE(read_host_ram(paths).is_set);
     paths.statm = RamPaths().statm;
     CHECK(holds_within(64 * kMib, [&] {
         const HostRam ram = read_host_ram(paths);
-        return ram.limited_by == "RLIMIT_AS, ulimit -v" && *ram.available <= 64 * kMib &&
-               *ram.available > 32 * kMib;
+        return ram.is_set && ram.limited_by == "RLIMIT_AS, ulimit -v" &&
+               *ram.available <= 64 * kMib && *ram.available > 32 * kMib;
     }));
 }
 
@@ -176,7 +177,7 @@ HostRam of_bytes(uint64_t bytes) {
 }
 
 std::string refusal(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool guarded) {
-    return error_of([&] { check_host_fits(need, ram, headroom, guarded); });
+    return error_of([&] { check_host_fits(need, ram, headroom, guarded, [] { return ""; }); });
 }
 
 }  // namespace
