@@ -58,7 +58,7 @@ void AnswerWriter::start(const RunFacts& f) {
                    {"model", f.model},
                    {"architecture", f.architecture},
                    {"container", f.container},
-                   {"device", device_json(f.device)},
+                   {"device", device_json(f.device, f.products)},
                    {"kv_cache", f.kv_cache},
                    {"max_seq", f.max_seq},
                    {"chat_template", f.chat_template.empty() ? Json() : Json(f.chat_template)},
@@ -91,7 +91,7 @@ void AnswerWriter::finish(const RunFacts& facts, const Generation& g, std::optio
                    {"tokens_out", g.ids.size()},
                    {"prompt", phase_json(g.prompt)},
                    {"decode", phase_json(g.decode)},
-                   {"device", device_json(facts.device)},
+                   {"device", device_json(facts.device, facts.products)},
                    {"sampling", sampling_json(facts.sampling)}};
     if (hash) object["hash"] = hex(*hash);
     if (profile) object["profile"] = profile_json(*profile);
@@ -104,7 +104,7 @@ std::string summary_line(const RunFacts& facts, const Generation& g) {
     if (g.decode.tokens > 0)
         text += fmt::format(" ({:.1f} tok/s, {:.1f} MiB/token, {:.2f} GB/s)", g.decode.tok_per_s(),
                             g.decode.bytes_per_token() / (1 << 20), g.decode.gb_per_s());
-    text += "; " + device_text(facts.device);
+    text += "; " + device_text(facts.device, facts.products);
     if (!facts.sampling.is_greedy()) text += fmt::format("; seed {}", facts.sampling.seed);
     return text + fmt::format("; {}", finish_name(g.finish));
 }

@@ -11,6 +11,7 @@
 #include "libcore/device/device.h"
 #include "libcore/ops/profile.h"
 #include "libcore/run/generate.h"
+#include "libcore/run/product_kinds.h"
 #include "libcore/run/sampler.h"
 #include "tools/output.h"
 
@@ -20,6 +21,7 @@ namespace hf {
 struct RunFacts {
     std::string model, architecture, container;
     DeviceInfo device;
+    std::vector<ProductKind> products;
     std::string kv_cache;
     uint32_t max_seq = 0;
     std::string chat_template;  // its name; empty: raw text or ids

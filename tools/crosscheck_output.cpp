@@ -22,7 +22,7 @@ std::string passes_line(const ScoreFacts& facts) {
         "{} tokens in {:.1f} s ({:.1f} tok/s, {:.1f} MiB/token, {:.2f} GB/s); {}; "
         "cache {}",
         p.tokens, p.seconds, p.tok_per_s(), p.bytes_per_token() / (1 << 20), p.gb_per_s(),
-        device_text(facts.device), facts.kv_cache);
+        device_text(facts.device, facts.products), facts.kv_cache);
 }
 
 std::string score_json(const ScoreFacts& f) {
@@ -33,7 +33,7 @@ std::string score_json(const ScoreFacts& f) {
                       {"architecture", f.architecture},
                       {"text", f.text},
                       {"text_hash", fmt::format("{:016x}", f.text_hash)},
-                      {"device", device_json(f.device)},
+                      {"device", device_json(f.device, f.products)},
                       {"kv_cache", f.kv_cache},
                       {"context", f.context},
                       {"windows", s.windows},

@@ -3,10 +3,12 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "libcore/device/device.h"
 #include "libcore/run/compare_weights.h"
 #include "libcore/run/perplexity.h"
+#include "libcore/run/product_kinds.h"
 
 namespace hf {
 
@@ -16,6 +18,7 @@ struct ScoreFacts {
     std::string text;        // path
     uint64_t text_hash = 0;  // of its ids
     DeviceInfo device;
+    std::vector<ProductKind> products;
     std::string kv_cache;
     uint32_t context = 0;  // tokens of a window
     TextScore score;

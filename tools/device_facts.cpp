@@ -38,19 +38,25 @@ DeviceOptions device_options(const Config& config) {
     return options;
 }
 
-std::string device_text(const DeviceInfo& d) {
-    return fmt::format("{}{}, {} thread{}, {}/{}", d.name, d.simulated ? " (simulated)" : "",
-                       d.threads, d.threads == 1 ? "" : "s", cpu::name(d.activations),
-                       cpu::name(d.level));
+std::string device_text(const DeviceInfo& d, const std::vector<ProductKind>& products) {
+    return fmt::format("{}{}, {} thread{}{}{}", d.name, d.simulated ? " (simulated)" : "",
+                       d.threads, d.threads == 1 ? "" : "s", products.empty() ? "" : ", ",
+                       product_text(products));
 }
 
-nlohmann::ordered_json device_json(const DeviceInfo& d) {
+nlohmann::ordered_json device_json(const DeviceInfo& d, const std::vector<ProductKind>& products) {
+    nlohmann::ordered_json kinds = nlohmann::ordered_json::array();
+    for (const ProductKind& p : products)
+        kinds.push_back({{"activations", cpu::name(p.activations)},
+                         {"isa", cpu::name(p.level)},
+                         {"bytes", p.bytes}});
     return {{"kind", d.kind},
             {"name", d.name},
             {"simulated", d.simulated},
             {"threads", d.threads},
             {"isa", cpu::name(d.level)},
-            {"activations", cpu::name(d.activations)}};
+            {"activations", cpu::name(d.activations)},
+            {"products", std::move(kinds)}};
 }
 
 std::string json_line(const nlohmann::ordered_json& object) {

@@ -157,6 +157,7 @@ struct Checker {
                                .text = flags.text,
                                .text_hash = hash_answer(text, {}),
                                .device = device->info(),
+                               .products = product_kinds(model, device->info()),
                                .kv_cache = config.memory.kv_cache,
                                .context = options.max_seq,
                                .score = score};

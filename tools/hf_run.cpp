@@ -148,6 +148,7 @@ RunFacts gather_facts(const Request& r, const Model& model, const Device& device
         .architecture = std::string(model.arch->name),
         .container = std::string(r.file->container),
         .device = device.info(),
+        .products = product_kinds(model, device.info()),
         .kv_cache = config.memory.kv_cache,
         .max_seq = context_size(config.memory.max_seq, model.config.max_positions),
         .chat_template = std::string(r.chat_template ? r.chat_template->name : ""),
@@ -273,7 +274,7 @@ int start_chat(const RunFlags& flags, const Config& config, const Environment& e
     conversation.set_system(config.run.system);
     return chat({.conversation = conversation,
                  .model = facts.model,
-                 .device = device_text(facts.device),
+                 .device = device_text(facts.device, facts.products),
                  .style = {knows_escapes(environment), has_colours(environment, STDOUT_FILENO)},
                  .shows_thinking = config.run.show_thinking,
                  .is_quiet = flags.common.is_quiet,

@@ -82,9 +82,11 @@ void show_layers(Page& page, const PlanFacts& facts) {
                           size_text(facts.embedding_bytes))));
 }
 
-std::string_view budget_word(const Budget& budget) {
+std::string budget_text(const Budget& budget, uint32_t layers) {
     constexpr std::string_view kWords[] = {"what fits (nothing was asked for)", "auto", "as asked"};
-    return kWords[size_t(budget.layers)];
+    if (budget.device_layers > layers)
+        return fmt::format("all there are ({} were asked for)", budget.device_layers);
+    return std::string(kWords[size_t(budget.layers)]);
 }
 
 std::string exec_text(const Budget& b) {
@@ -100,7 +102,7 @@ void show_budget(Page& page, const PlanFacts& facts) {
     if (facts.device.in_place && spilled == 0)
         return page.fact("plan", "no graphics card, so nothing is divided");
     std::string text =
-        fmt::format("{} of {} layers stay, {}", layers - spilled, layers, budget_word(b));
+        fmt::format("{} of {} layers stay, {}", layers - spilled, layers, budget_text(b, layers));
     if (b.spill == Spill::ffn) text += "; the others leave their feed-forward";
     if (spilled > 0) text += "; " + exec_text(b);
     page.fact("plan", text);
@@ -109,7 +111,7 @@ void show_budget(Page& page, const PlanFacts& facts) {
 void show_memory(Page& page, const PlanFacts& facts) {
     const DeviceNeed& n = facts.need;
     const WeightTotals& t = facts.totals;
-    page.fact("device", device_text(facts.device));
+    page.fact("device", device_text(facts.device, product_kinds(facts.plan, facts.device)));
     if (facts.device.in_place)
         page.fact(
             "",

@@ -105,7 +105,7 @@ Json budget_json(const PlanFacts& f, const PlanView& view) {
 Json plan_json(const PlanView& view) {
     constexpr std::string_view kBudgets[] = {"unset", "auto", "fixed"};
     const PlanFacts& f = view.facts;
-    Json object = {{"device", device_json(f.device)},
+    Json object = {{"device", device_json(f.device, product_kinds(f.plan, f.device))},
                    {"reads_in_place", f.device.in_place},
                    {"budget", kBudgets[size_t(f.plan.budget.layers)]},
                    {"spill", name_of(f.plan.budget.spill)},

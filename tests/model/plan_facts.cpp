@@ -12,6 +12,7 @@
 #include "libcore/run/check_plan.h"
 #include "libcore/run/load_placed.h"
 #include "libcore/run/memory_speed.h"
+#include "libcore/run/product_kinds.h"
 #include "tests/support/data.h"
 #include "tests/support/placements.h"
 
@@ -86,6 +87,53 @@ TEST_CASE("plan facts: load, session and allocator take what was planned, to the
         CHECK_NOTHROW(check_loaded(facts, device, config, {}));
         CHECK(device.in_use().all_buffers() == 0);
     });
+}
+
+TEST_CASE("product kinds: what formats are really multiplied with, not what was asked for") {
+    const struct {
+        const char* model;
+        cpu::Activations wanted;
+        cpu::Level level;
+        const char* text;
+    } rows[] = {
+        {"../../models/demo", cpu::Activations::i16, cpu::Level::amx, "f32/avx2"},
+        {"../../models/demo", cpu::Activations::i16, cpu::Level::scalar, "f32/scalar"},
+        {"gguf/tiny_llama.q8_0.gguf", cpu::Activations::f32, cpu::Level::avx2, "f32/avx2"},
+        {"gguf/tiny_llama.q8_0.gguf", cpu::Activations::i16, cpu::Level::avx2, "i16/avx2"},
+        {"gguf/tiny_qwen35_a.q8_0.gguf", cpu::Activations::int8, cpu::Level::scalar, "int8/scalar"},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.model));
+        CAPTURE(std::string(row.text));
+        DeviceOptions options = card(64 << 20);
+        options.activations = row.wanted;
+        HostDevice device(options);
+        const PlanFacts facts = plan_facts(open_shared(row.model), device, config_of(kAutoLayers));
+        DeviceInfo info = device.info();
+        info.level = row.level;
+        const auto kinds = product_kinds(facts.plan, info);
+        CHECK(product_text(kinds) == std::string(row.text));
+        uint64_t bytes = 0, matrices = facts.of_model.reads.all();
+        for (const ProductKind& k : kinds) bytes += k.bytes;
+        for (const LayerFacts& l : facts.layers) matrices += l.reads.all();
+        CHECK(bytes == matrices);
+        info.kind = "hip";  // a card multiplies what it holds
+        CHECK(product_text(product_kinds(facts.plan, info)) == "");
+    }
+}
+
+TEST_CASE("product kinds: where formats differ there are several, most bytes first") {
+    for (const bool most_are_f32 : {false, true}) {
+        PlanFacts facts = facts_of("gguf/tiny_qwen3.q8_0.gguf", kAutoLayers, "pcie");
+        for (Step& step : facts.plan.steps)
+            if (is_product(step.op) && (step.layer == 0) != most_are_f32)
+                step.params.activations = cpu::Activations::f32;
+            else if (is_product(step.op))
+                step.params.activations = cpu::Activations::i16;
+        facts.device.level = cpu::Level::avx2;
+        CHECK(product_text(product_kinds(facts.plan, facts.device)) ==
+              std::string(most_are_f32 ? "f32/avx2 and i16/avx2" : "i16/avx2 and f32/avx2"));
+    }
 }
 
 TEST_CASE("plan facts: layers, places and formats add up to the totals") {

@@ -125,6 +125,9 @@ TEST_CASE("hf-inspect: the page has a bar for each layer, a table for each budge
                              "pass of 1 token (one)", "pass of 64 tokens (prompt)", "; down x"})
         CHECK_MESSAGE(contains(run.out, part), part);
     CHECK_FALSE(contains(run.out, "\x1b"));
+    CHECK(contains(hf_inspect({demo_model_path(), "--vram-mb", "40", "--gpu-layers", "13"}).out,
+                   "12 of 12 layers stay, all there are (13 were asked for)\n"));
+    CHECK(contains(run.out, ", f32/"));  // bf16 has no integer dots
     const Json sweep =
         object_of({demo_model_path(), "--vram-mb", "20", "--sweep"})["plan"]["sweep"];
     REQUIRE(sweep.size() == 13);

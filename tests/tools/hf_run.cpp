@@ -102,8 +102,8 @@ TEST_CASE("hf-run: an empty value leaves a setting unset and takes nothing from 
 TEST_CASE("hf-run: the summary says what was done, and -q leaves it out") {
     const Outcome run = ask({"What do cows eat?", "--threads", "1", "--isa", "scalar"});
     REQUIRE(lines(run.err).size() == 1);
-    for (const char* part :
-         {"hf-run: 13 tokens in", "tok/s", "MiB/token", "GB/s", "1 thread,", "i16/scalar", "stop"})
+    for (const char* part : {"hf-run: 13 tokens in", "tok/s", "MiB/token", "GB/s", "1 thread,",
+                             ", f32/scalar;", "stop"})
         CHECK_MESSAGE(contains(run.err, part), run.err);
     CHECK_FALSE(contains(run.err, "seed"));  // nothing was drawn
     CHECK_FALSE(contains(run.err, "\x1b"));  // no colours outside a terminal
@@ -118,6 +118,8 @@ TEST_CASE("hf-run: --json prints one valid object per line: start, tokens, summa
     REQUIRE(list.size() >= 3);
     CHECK(list.front()["type"] == "start");
     CHECK(list.front()["device"]["simulated"] == false);
+    REQUIRE(list.front()["device"]["products"].size() == 1);  // bf16 has no integer dots
+    CHECK(list.front()["device"]["products"][0]["activations"] == "f32");
     CHECK(list.front()["prompt_tokens"] == 13);
     std::string text;
     for (size_t i = 1; i + 1 < list.size(); ++i) {
