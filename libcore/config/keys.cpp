@@ -56,6 +56,11 @@ Value text(Kind kind, G Config::*group, std::string G::*field, std::string_view 
             }};
 }
 
+/// 1 and 0 are other spellings of true and false, wherever these are words.
+std::string_view as_word(std::string_view text) {
+    return text == "1" ? "true" : text == "0" ? "false" : text;
+}
+
 /// One of some words, each with what it means.
 template <class G, class F>
 Value word(G Config::*group, F G::*field,
@@ -64,7 +69,7 @@ Value word(G Config::*group, F G::*field,
     for (const auto& choice : choices) value.words.push_back(choice.first);
     value.set = [=, choices = std::vector(choices)](Config& config, std::string_view text) {
         for (const auto& [name, meaning] : choices) {
-            if (text != name) continue;
+            if (as_word(text) != name) continue;
             config.*group.*field = meaning;
             return true;
         }
@@ -190,7 +195,7 @@ std::span<const Key> config_keys() {
     {"memory.offload_exec", "HIPFIRE_OFFLOAD_EXEC", "--exec", "pcie",
      word(memory, &MemoryConfig::offload_exec, {{"pcie", std::string("pcie")},
           {"cpu", "cpu"}, {"split", "split"}, {"passback", "split"}}),
-     "Who multiplies the other layers: the device over the link, the processor, or both"},
+     "Who multiplies the other layers: the device over the link (pcie), the processor (cpu), both (split, also called passback)"},
     {"memory.spill", "HIPFIRE_SPILL", "--spill", "layers",
      word(memory, &MemoryConfig::spill, {"layers", "ffn"}),
      "What leaves the device of those layers: all matrices, or only the feed-forward ones"},
@@ -243,9 +248,9 @@ std::span<const Key> config_keys() {
      word(speculation, &SpeculationConfig::mode,
           {"off", "auto", "ngram", "dflash", "mtp", "dspark"}),
      "Drafts that the model checks; only off and auto are built in, and auto is off"},
-    {"developer.cpu_exec_trace", "HIPFIRE_CPU_EXEC_TRACE", "", "0",
-     word(developer, &DeveloperConfig::cpu_exec_trace, {{"0", false}, {"1", true}}),
-     "1: a line per shape of matrix that the processor multiplies, with times"},
+    {"developer.cpu_exec_trace", "HIPFIRE_CPU_EXEC_TRACE", "", "false",
+     word(developer, &DeveloperConfig::cpu_exec_trace, {{"false", false}, {"true", true}}),
+     "A line per shape of matrix that the processor multiplies, with times"},
     };
     return keys;   // built at first use: other files' constants may ask before this one's exist
 }

@@ -14,7 +14,8 @@
 namespace hf {
 
 /// path: text that, read from a file and holding a '/', starts at the file's folder.
-/// word: one of a few. In TOML a word may be a boolean; integer and number are no strings.
+/// word: one of a few. In TOML a word may be a boolean; integer and number are no strings. Where
+/// true and false are words, 1 and 0 are taken for them.
 enum class Kind { text, path, integer, number, word };
 
 /// What a key takes, and the field it goes to.

@@ -41,12 +41,19 @@ std::string described(const toml::node& node) {
     return text ? fmt::format("{} {}", type, one_line(*text)) : std::string(type);
 }
 
+bool is_zero_or_one(const toml::node& node) {
+    const auto* number = node.as_integer();
+    return number && (number->get() == 0 || number->get() == 1);
+}
+
 /// Whether this TOML type can hold a value of this kind: "512" is not the number 512.
 bool type_fits(const Value& value, const toml::node& node) {
     const bool is_number = value.kind == Kind::integer || value.kind == Kind::number;
     if (const auto* text = node.as_string())
         return !is_number || std::ranges::find(value.words, text->get()) != value.words.end();
-    if (node.is_boolean()) return value.kind == Kind::word;
+    if (node.is_boolean() || is_zero_or_one(node)) {
+        if (value.kind == Kind::word) return true;
+    }
     return is_number &&
            (node.is_integer() || (node.is_floating_point() && value.kind == Kind::number));
 }

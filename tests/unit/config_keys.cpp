@@ -105,6 +105,16 @@ TEST_CASE(
     }
 }
 
+namespace {
+
+Config config_after(std::string_view path, std::string_view text) {
+    Config config;
+    CHECK(find_key(path)->value.set(config, text));
+    return config;
+}
+
+}  // namespace
+
 TEST_CASE("keys: a number of layers, all that fit, or nothing said") {
     const struct {
         const char* text;
@@ -130,9 +140,39 @@ TEST_CASE("keys: a number of layers, all that fit, or nothing said") {
         CHECK(find_key("memory.gpu_layer_budget")->value.set(config, row.text) == row.is_taken);
         CHECK(config.memory.gpu_layer_budget == row.budget);
     }
-    Config config;
-    CHECK(find_key("memory.offload_exec")->value.set(config, "passback"));
-    CHECK(config.memory.offload_exec == "split");
+}
+
+TEST_CASE("keys: a word that is another name of one before it is explained") {
+    CHECK(config_after("memory.offload_exec", "passback").memory.offload_exec == "split");
+    for (const Key& key : config_keys()) {
+        if (key.value.kind != Kind::word) continue;
+        const auto& words = key.value.words;
+        for (size_t i = 0; i < words.size(); ++i)
+            for (size_t j = 0; j < i; ++j)
+                if (config_after(key.path, words[i]) == config_after(key.path, words[j]))
+                    CHECK_MESSAGE(contains(key.meaning, words[i]), key.path);
+    }
+}
+
+TEST_CASE("keys: 1 and 0 are true and false wherever those are taken, and nothing elsewhere") {
+    for (const Key& key : config_keys()) {
+        if (key.value.kind != Kind::word) continue;
+        CAPTURE(std::string(key.path));
+        const bool is_boolean = std::ranges::count(key.value.words, "true") == 1;
+        CHECK(is_boolean == (std::ranges::count(key.value.words, "false") == 1));
+        for (const auto& [digit, word] : {std::pair("1", "true"), std::pair("0", "false")}) {
+            const std::string text = toml_for(key, digit);
+            if (is_boolean) {
+                CHECK(config_after(key.path, digit) == config_after(key.path, word));
+                CHECK(parse_toml("t", text, "").settings.at(0).key == &key);
+            } else {
+                Config config;
+                CHECK_FALSE(key.value.set(config, digit));
+                CHECK(usage_error([&] { parse_toml("t", text, ""); }) != "");
+            }
+        }
+        CHECK(usage_error([&] { parse_toml("t", toml_for(key, "2"), ""); }) != "");
+    }
 }
 
 TEST_CASE("keys: the built-in values are the fields' own") {
