@@ -30,7 +30,7 @@ struct LevelStyle {
 };
 constexpr LevelStyle kLevels[] = {
     // by LogLevel
-    {"error: ", kRed}, {"warning: ", kYellow}, {"", kDim}, {"", kDim}, {"", kDim},
+    {"error: ", kRed}, {"warning: ", kYellow}, {"", kDim}, {"", kDim}, {"", kDim}, {"", kDim},
 };
 
 std::string styled(const char* tool, LogLevel level, std::string_view line, bool colours) {
@@ -250,7 +250,7 @@ Log standard_error_log(const char* name, const CommonFlags& flags, const Environ
                                                                  std::string_view line) {
         write_error(styled(name, level, printable(line), colours));
     };
-    return {sink, flags.is_quiet     ? LogLevel::warn
+    return {sink, flags.is_quiet     ? LogLevel::asked
                   : flags.is_verbose ? LogLevel::trace
                                      : LogLevel::info};
 }

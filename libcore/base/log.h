@@ -6,7 +6,8 @@
 
 namespace hf {
 
-enum class LogLevel { error, warn, info, debug, trace };
+/// asked: what somebody asked for by a setting of its own, and gets whatever else is silent.
+enum class LogLevel { error, warn, asked, info, debug, trace };
 
 /// Takes one line without its newline. An empty function drops everything.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
@@ -21,6 +22,7 @@ struct Log {
         if (wants(level)) sink(level, line);
     }
     void warn(std::string_view line) const { write(LogLevel::warn, line); }
+    void asked(std::string_view line) const { write(LogLevel::asked, line); }
     void info(std::string_view line) const { write(LogLevel::info, line); }
     void debug(std::string_view line) const { write(LogLevel::debug, line); }
 };

@@ -59,7 +59,7 @@ CaptureGate::CaptureGate(Device& device, const SegmentPlan& plan, std::optional<
     log.debug(fmt::format("capture: {} ({})", name_of(report_.mode), report_.reason));
     captures_.resize(report_.mode == CaptureMode::off ? 0 : plan.segments.size());
     if (wanted != false && device.info().can_capture && cpu_steps(plan) > 0)
-        log.info("cpu exec: hipGraph capture disabled (CPU-executed steps present)");
+        log.debug("cpu exec: hipGraph capture disabled (CPU-executed steps present)");
 }
 
 uint32_t CaptureGate::captures() const {

@@ -34,7 +34,7 @@ void CpuTrace::add(const Step& step, const Tokens& tokens, double seconds, doubl
     if (shape == shapes_.end()) shape = shapes_.insert(shape, key);
     shape->seconds += seconds;
     if (!std::has_single_bit(++shape->calls)) return;
-    log_.info(fmt::format(
+    log_.asked(fmt::format(
         "cpu exec: step op=gemv m={} k={} quant={} rotated={} residual={} awq={} rows={} tokens={} "
         "calls={} cpu_products={} link_products={} gemv_ms={:.2f}",
         w.shape.rows, w.shape.cols, w.codec->name, int(w.codec->rotation != Rotation::none),
@@ -55,7 +55,7 @@ void CpuTrace::add(const SegmentPlan& plan, size_t segment, const Crossing& cros
     sum.down_seconds += crossing.down_seconds;
     const uint64_t n = ++border->calls;
     if (!std::has_single_bit(n)) return;
-    log_.info(fmt::format(
+    log_.asked(fmt::format(
         "cpu exec: border class={} segment={} calls={} bytes_up={} bytes_down={} "
         "wait_ms={:.2f} up_ms={:.2f} down_ms={:.2f}",
         name_of(plan.token_class), segment, n, crossing.bytes_up, crossing.bytes_down,

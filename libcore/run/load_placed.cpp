@@ -115,8 +115,11 @@ void say_where(const ModelPlan& plan, const Log& log) {
 /// Of what was really loaded.
 void say_who_multiplies(const Model& model, const Log& log) {
     if (model.budget.exec == Exec::device) return;
-    log.info(model.layout.spilled() > 0 ? coverage_line(coverage(model))
-                                        : "cpu exec: nothing is spilled, so nothing changes");
+    const Coverage found = coverage(model);
+    const bool is_news = found.spilled == 0 || found.uncovered_tensors > 0;
+    log.write(is_news ? LogLevel::info : LogLevel::debug,
+              found.spilled > 0 ? coverage_line(found)
+                                : "cpu exec: nothing is spilled, so nothing changes");
     const bool wants_split = model.budget.exec == Exec::split && model.layout.spilled() > 0 &&
                              model.budget.split_share < 1;
     const auto is_small = [&](const PlannedWeight& p) {

@@ -47,6 +47,7 @@ struct Spilled {
         setup.place = [&](ModelPlan& plan) { place(plan, spill); };
         model = setup.model(folder, device);
         lanes.log.sink = [this](LogLevel, std::string_view line) { lines.emplace_back(line); };
+        lanes.log.most = LogLevel::debug;
         setup.lanes = lanes;
         session.emplace(model, device, setup.session());
     }

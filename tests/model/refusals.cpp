@@ -313,12 +313,14 @@ TEST_CASE("lines: where layers go, then who multiplies them, in words that scrip
         const char* exec;
         int32_t layers;
         Lines said;
+        bool is_covered = false;  // then who multiplies is said only when more is asked for
     } rows[] = {
         {"pcie", 1, {"  partial offload: 1 resident / 1 offloaded, i_gpu_start=1"}},
         {"cpu",
          1,
          {"  partial offload: 1 resident / 1 offloaded, i_gpu_start=1",
           "cpu exec: 0/1 spilled layers fully covered; uncovered quants: bare"}},
+        {"cpu", 1, {"  partial offload: 1 resident / 1 offloaded, i_gpu_start=1"}, true},
         {"cpu",
          2,
          {"  partial offload: 0 offloaded (2 resident), i_gpu_start=0",
@@ -329,12 +331,17 @@ TEST_CASE("lines: where layers go, then who multiplies them, in words that scrip
         Case c;
         exec(c, row.exec);
         c.config.memory.gpu_layer_budget = row.layers;
-        c.set_codec("layers.0.mlp.up", kUncovered);
+        if (!row.is_covered) c.set_codec("layers.0.mlp.up", kUncovered);
         HostDevice device(card(kAmple));
         Lines said;
-        const Log log{[&](LogLevel, std::string_view line) { said.emplace_back(line); }};
+        Log log{[&](LogLevel, std::string_view line) { said.emplace_back(line); }};
         load_placed(share(std::move(c.file)), device, c.config, 1, log, ample_ram());
         CHECK(said == row.said);
+        if (!row.is_covered) continue;
+        log.most = LogLevel::debug;
+        load_placed(share(open_model()), device, c.config, 1, log, ample_ram());
+        CHECK(std::ranges::count(
+                  said, "cpu exec: 1/1 spilled layers fully covered; uncovered quants: none") == 1);
     }
 }
 

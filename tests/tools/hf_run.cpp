@@ -325,6 +325,29 @@ TEST_CASE("hf-run: a refusal is a sentence and a hint, exit code 4, and no word 
     CHECK(contains(o.err, "  partial offload: 6 resident / 6 offloaded, i_gpu_start=6\n"));
 }
 
+TEST_CASE("hf-run: how the split works inside is said to those who ask: by -v, or by the trace") {
+    const std::vector<std::string> card = {demo_model_path(), "Hello",
+                                           "--max-tokens",    "2",
+                                           "--vram-mb",       "20",
+                                           "--exec",          "cpu",
+                                           "--set",           "memory.host_headroom_mb=0"};
+    const auto said = [&](const std::string& flag, const RunOptions& options = {}) {
+        std::vector<std::string> arguments = card;
+        arguments.push_back(flag);
+        return hf_run(arguments, options).err;
+    };
+    const std::string plain = said("--ignore-eos"), verbose = said("-v");
+    for (const char* words : {"hipGraph", "fully covered", "capture: "}) {
+        CHECK_FALSE(contains(plain, words));
+        CHECK(contains(verbose, words));
+    }
+    CHECK(said("-q") == "");
+    const RunOptions traced{.environment = {"HIPFIRE_CPU_EXEC_TRACE=1"}};
+    const auto quiet = lines(said("-q", traced));
+    CHECK(quiet.size() > 10);
+    for (const std::string& line : quiet) CHECK(line.starts_with("hf-run: cpu exec: "));
+}
+
 TEST_CASE("hf-run: a model without a tokenizer takes ids and prints ids") {
     const Outcome run = hf_run({"-m", data_path("models/tiny_qwen35_a"), "--prompt-ids", "1,2,3",
                                 "--temp", "0", "--max-tokens", "4"});
