@@ -117,9 +117,15 @@ std::optional<int> parse_crosscheck_flags(int argc, const char* const* argv,
     return std::nullopt;
 }
 
+/// Errors  hf::Error(usage) when there is nothing in it to predict; so no model is loaded for it
 std::vector<int32_t> read_tokens(const CrosscheckFlags& flags, const Tokenizer& tokenizer) {
     std::vector<int32_t> ids = tokenizer.encode(read_text(flags.text));
-    if (flags.most_tokens > 0) ids.resize(std::min<uint64_t>(ids.size(), flags.most_tokens));
+    std::string label = flags.text == "-" ? "standard input" : flags.text;
+    if (flags.most_tokens > 0 && flags.most_tokens < ids.size()) {
+        ids.resize(flags.most_tokens);
+        label += fmt::format(", of which --tokens takes {}", flags.most_tokens);
+    }
+    check_predictable(label, ids.size(), ids_in_front(tokenizer).size());
     return ids;
 }
 

@@ -239,14 +239,26 @@ int answer(const RunFlags& flags, const Config& config, const Log& log) {
     return generation.finish == Finish::interrupted ? interrupted_exit() : 0;
 }
 
+/// A path as a shell takes it.
+std::string shell_word(const std::string& path) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "0123456789_-./+:@%";
+    if (path.find_first_not_of(kPlain) == path.npos) return path;
+    std::string word = "'";
+    for (const char c : path) word += c == '\'' ? "'\\''" : std::string(1, c);
+    return word + "'";
+}
+
 Request open_chat_request(const RunFlags& flags, const RunConfig& config, const Log& log) {
     Request r = open_request(flags, config, log);
     need_tokenizer(r);
     r.chat_template = template_of(flags, *r.file);
     if (!r.chat_template)
-        throw Error(fmt::format("{} has no chat template, so there is no chat with it; give it a "
-                                "text to go on with: hf-run \"Once upon a time\"",
-                                r.file->path),
+        throw Error(fmt::format("{} has no chat template, so there is no chat with it; name one "
+                                "with --template, or give it a text to go on with: hf-run {} "
+                                "\"Once upon a time\"",
+                                r.file->path, shell_word(r.file->path)),
                     Fault::refused);
     check_chat_tokens(*r.tokenizer, *r.chat_template, config.thinking);
     return r;

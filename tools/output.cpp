@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "libcore/base/error.h"
+#include "tools/page.h"
 #include "tools/signals.h"
 
 namespace hf {
@@ -58,9 +59,26 @@ ssize_t read_or_stop(int descriptor, char* to, size_t most) {
     return 0;
 }
 
+/// Whether the last that was written to standard output is a row without its newline.
+bool is_inside_row = false;
+
+bool ends_inside_row(std::string_view text) {
+    if (text.ends_with(kPlain)) text.remove_suffix(kPlain.size());
+    return !text.empty() && text.back() != '\n';
+}
+
+/// Whether what is written to one comes behind what was written to the other.
+bool are_same(int a, int b) {
+    struct stat of_a {
+    }, of_b{};
+    return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
 }  // namespace
 
 void Output::write(std::string_view text) {
+    if (!text.empty()) is_inside_row = ends_inside_row(text);
     if (is_closed_ || write_all(STDOUT_FILENO, text)) return;
     is_closed_ = true;
     if (const int fault = errno; !means_gone(fault, STDOUT_FILENO))
@@ -68,6 +86,9 @@ void Output::write(std::string_view text) {
 }
 
 void write_error(std::string_view text) {
+    const bool is_glued = is_inside_row && !text.starts_with('\r');
+    if (is_glued && are_same(STDOUT_FILENO, STDERR_FILENO)) write_all(STDERR_FILENO, "\n");
+    is_inside_row = is_inside_row && !is_glued;
     write_all(STDERR_FILENO, text);
 }
 

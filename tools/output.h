@@ -20,7 +20,8 @@ class Output {
     bool is_closed_ = false;
 };
 
-/// Writes to standard error; what cannot be written there is lost.
+/// Writes to standard error; what cannot be written there is lost. Where both outputs go to the
+/// same place, a line begins a row: an answer that is not at its end gets a newline first.
 void write_error(std::string_view text);
 
 /// A whole file, or standard input for "-"; less of it once interrupted() is true.

@@ -317,13 +317,12 @@ std::string_view nearest_key(std::string_view wrong_path) {
     return config_keys()[size_t(std::ranges::find(candidates, found) - candidates.begin())].path;
 }
 
-std::string one_line(std::string_view text) {
-    constexpr size_t kLongest = 60;
+std::string one_line(std::string_view text, size_t longest) {
     std::string line;
     for (size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
-        const bool inside_character = (byte & 0xC0) == 0x80 && i < kLongest + 3;  // UTF-8
-        if (i >= kLongest && !inside_character) return line + "...";
+        const bool inside_character = (byte & 0xC0) == 0x80 && i < longest + 3;  // UTF-8
+        if (i >= longest && !inside_character) return line + "...";
         if (byte < 0x20 || byte == 0x7F)
             line += fmt::format("\\x{:02x}", byte);
         else

@@ -71,7 +71,8 @@ Setting checked_setting(const Key& key, std::string_view text, std::string sourc
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> candidates);
 std::string_view nearest_key(std::string_view wrong_path);
 
-/// Text from outside as part of one line: control characters escaped, long text cut.
-std::string one_line(std::string_view text);
+/// Text from outside as part of one line: control characters escaped, text of more than `longest`
+/// bytes cut.
+std::string one_line(std::string_view text, size_t longest = 60);
 
 }  // namespace hf

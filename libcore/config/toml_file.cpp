@@ -4,9 +4,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include "libcore/base/error.h"
 
@@ -190,18 +192,25 @@ TomlFile parse_toml(const std::string& label, std::string_view text, const std::
     try {
         return Reader{label, home}.file(toml::parse(text));
     } catch (const toml::parse_error& error) {
+        constexpr size_t kWholeSentence = 300;
         throw Error(fmt::format("{}:{}: not valid TOML: {}", label, error.source().begin.line,
-                                one_line(error.description())),
+                                one_line(error.description(), kWholeSentence)),
                     Fault::usage);
     }
 }
 
 TomlFile read_toml(const std::string& path, const std::string& home) {
+    std::error_code fault;
     std::string text(kLargestFile + 1, '\0');
+    if (fs::is_directory(path, fault)) fault = std::make_error_code(std::errc::is_a_directory);
+    errno = 0;
     std::ifstream in(path, std::ios::binary);
     in.read(text.data(), std::streamsize(text.size()));
-    if (in.bad() || !in.is_open() || fs::is_directory(path))
-        throw Error(fmt::format("{}: cannot be read; give a hipfire.toml", path), Fault::usage);
+    if (!fault && (in.bad() || !in.is_open())) fault.assign(errno, std::generic_category());
+    if (fault)
+        throw Error(fmt::format("{}: cannot be read: {}; give a hipfire.toml", one_line(path, 4096),
+                                fault.message()),
+                    Fault::usage);
     text.resize(size_t(in.gcount()));
     if (text.size() > kLargestFile)
         throw Error(fmt::format("{}: larger than {} bytes, the most a configuration may have", path,

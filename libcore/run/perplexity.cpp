@@ -115,16 +115,22 @@ void check_finite(const Session& session, std::span<const double> nll, size_t fi
 
 }  // namespace
 
+void check_predictable(std::string_view label, size_t tokens, size_t in_front) {
+    const size_t least = in_front > 0 ? 1 : 2;
+    if (tokens >= least) return;
+    throw Error(
+        fmt::format("{}: has {} token{}, but {} must be there: what is predicted{}", label, tokens,
+                    tokens == 1 ? "" : "s", least, least > 1 ? ", and one before it" : ""),
+        Fault::usage);
+}
+
 TextScore score_text(Session& session, std::span<const int32_t> text,
                      std::span<const int32_t> front, const Progress& progress) {
-    if (text.empty() || text.size() + front.size() < 2)
-        throw Error(
-            fmt::format("the text has {} tokens; there is nothing to predict in it", text.size()),
-            Fault::usage);
+    check_predictable("the text", text.size(), front.size());
     if (session.room() < front.size() + 2)
-        throw Error(fmt::format("the context has room for {} tokens, but a window takes {} at "
+        throw Error(fmt::format("the context has room for {} token{}, but a window takes {} at "
                                 "least; raise memory.max_seq (--ctx)",
-                                session.room(), front.size() + 2),
+                                session.room(), session.room() == 1 ? "" : "s", front.size() + 2),
                     Fault::usage);
     const std::vector<TextWindow> windows =
         text_windows(text.size(), session.room() - front.size());

@@ -49,6 +49,9 @@ struct TextScore {
     double perplexity() const;  // exp(mean_nll)
 };
 
+/// Errors  hf::Error(usage) naming the text, when so many tokens hold none that something is before
+void check_predictable(std::string_view label, size_t tokens, size_t in_front);
+
 /// How well a model predicts a text of any length.
 ///
 /// session  empty, max_logits = Session::kMaxTokens; its room is the size of a window

@@ -317,6 +317,21 @@ TEST_CASE("chat: what is wrong is said, and the chat goes on") {
     chat.leave();
 }
 
+TEST_CASE("chat: a model without a template is refused with a command that works, path and all") {
+    const fs::path folder = fs::temp_directory_path() / ("hf chat's " + std::to_string(getpid()));
+    fs::create_directories(folder);
+    for (const char* name : {"config.json", "model.safetensors"})
+        fs::create_symlink(data_path("models/tiny_llama/") + name, folder / name);
+    fs::create_symlink(demo_model_path() + "/tokenizer.json", folder / "tokenizer.json");
+    TerminalProcess chat({HF_RUN, folder}, {"TERM=dumb"});
+    CHECK(chat.wait_for("has no chat template"));
+    CHECK(chat.wait_for("--template"));
+    CHECK(chat.wait_for("hf-run '" + fs::temp_directory_path().string() + "/hf chat'\\''s " +
+                        std::to_string(getpid()) + "' \"Once upon a time\""));
+    CHECK(chat.wait_for_exit() == 4);
+    fs::remove_all(folder);
+}
+
 TEST_CASE("chat: Ctrl-C ends the wait for a file that does not come, and the conversation stays") {
     Chat chat;
     const std::string fifo = chat.home / "fifo";

@@ -518,6 +518,33 @@ TEST_CASE("hf-run: a reader that leaves ends it quietly, long before the answer'
     }
 }
 
+TEST_CASE("hf-run: a message amid an answer begins a row where both go to the same place") {
+    const std::vector<std::string> told = {"--set",
+                                           "developer.cpu_exec_trace=true",
+                                           "--vram-mb",
+                                           "20",
+                                           "--exec",
+                                           "cpu",
+                                           "What do cows eat?",
+                                           "-q"};
+    const Outcome apart = ask(told);
+    CHECK(apart.out == ask({"What do cows eat?"}).out);
+    CHECK(contains(apart.err, "hf-run: cpu exec: "));
+    CHECK_FALSE(contains(apart.err, "\n\n"));
+    std::string command = std::string(HF_RUN) + " -m " + demo_model_path() + " --temp 0 2>&1";
+    for (const std::string& word : told) command += " '" + word + "'";
+    const auto together = lines(run_process({"/bin/sh", "-c", command}).out);
+    size_t messages = 0;
+    std::string answer;
+    for (const std::string& line : together) {
+        CHECK((line.find("hf-run: ") == line.npos || line.starts_with("hf-run: ")));
+        messages += line.starts_with("hf-run: ");
+        if (!line.starts_with("hf-run: ")) answer += line;
+    }
+    CHECK(messages > 10);
+    CHECK(answer + "\n" == apart.out);
+}
+
 TEST_CASE("hf-run: an output that cannot be written is an error") {
     const Outcome full = ask({"What do cows eat?"}, {.stdout_path = "/dev/full"});
     CHECK(full.code == 1);

@@ -114,6 +114,24 @@ TEST_CASE("toml: every key refuses every type that is not its own, in every tabl
             }
 }
 
+TEST_CASE(
+    "toml: a file that cannot be read is refused with the reason, a faulty one in a sentence") {
+    const TempFolder folder;
+    std::filesystem::create_symlink("loop", folder.path / "loop");
+    const std::pair<std::string, const char*> rows[] = {
+        {folder.path / "none", "No such file or directory"},
+        {folder.path, "Is a directory"},
+        {folder.path / "loop", "Too many levels of symbolic links"},
+        {folder.write("file", "x") + "/y", "Not a directory"},
+    };
+    for (const auto& [path, reason] : rows)
+        CHECK(usage_error([&] { read_toml(path, ""); }) ==
+              path + ": cannot be read: " + reason + "; give a hipfire.toml");
+    const std::string twice = usage_error([] { parse("[run]\nseed = 1\nseed = 2\n"); });
+    CHECK(contains(twice, "cannot redefine existing integer"));
+    CHECK_FALSE(contains(twice, "..."));
+}
+
 TEST_CASE("toml: a boolean is good where its word is one") {
     CHECK(parse("[run]\nthinking = false").settings.at(0).text == "false");
     CHECK(usage_error([] { parse("[memory]\nkv_cache = true"); }) ==
