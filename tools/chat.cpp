@@ -9,6 +9,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/config/keys.h"
+#include "libcore/config/nearest.h"
 #include "tools/chat_file.h"
 #include "tools/chat_history.h"
 #include "tools/chat_input.h"
@@ -228,9 +229,9 @@ void Chat::command(std::string_view name, std::string_view argument) {
     if (found == std::end(kCommands)) {
         std::vector<std::string_view> names;
         for (const Command& c : kCommands) names.push_back(c.name);
-        throw Error(fmt::format("{} is no command; the nearest is {}. A space before it makes it "
+        throw Error(fmt::format("{} is no command{}. /help lists them; a space before it makes it "
                                 "a message",
-                                one_line(name), nearest(name, names)),
+                                one_line(name), nearest_words(nearest(name, names, "/"))),
                     Fault::usage);
     }
     if (argument.empty() && found->needs_argument)

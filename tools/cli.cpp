@@ -15,6 +15,7 @@
 #include "cpuexec/isa.h"
 #include "libcore/base/refusal.h"
 #include "libcore/config/keys.h"
+#include "libcore/config/nearest.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/mapped_file.h"
 #include "tools/manual.h"
@@ -169,6 +170,34 @@ std::optional<std::string> asked_text(const CLI::App& app, std::string_view summ
         Fault::usage);
 }
 
+/// The flag that is near to a name; empty: none is. A setting is known by its key, too.
+std::string nearest_flag(const CLI::App& app, const std::string& wrong) {
+    std::vector<std::string> names, flags;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    flags = names;
+    for (const Key& key : config_keys()) {
+        if (key.flag.empty() || !app.get_option_no_throw(long_name(key.flag))) continue;
+        names.push_back(fmt::format("--{}", key.path.substr(key.path.rfind('.') + 1)));
+        std::ranges::replace(names.back(), '_', '-');
+        flags.push_back(long_name(key.flag));
+    }
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string_view found = nearest(wrong, known, "--");
+    return found.empty() ? "" : flags[size_t(std::ranges::find(known, found) - known.begin())];
+}
+
+/// What is wrong with the first argument that nothing takes.
+std::string unexpected(const CLI::App& app) {
+    const std::vector<std::string> left = app.remaining();
+    const auto flag = std::ranges::find_if(left, [](auto& word) { return word.starts_with('-'); });
+    if (flag == left.end())
+        return fmt::format("'{}' is one argument too many", one_line(left.back()));
+    const std::string wrong = flag->substr(0, flag->find('='));
+    return fmt::format("unknown flag {}{}", one_line(wrong),
+                       nearest_words(nearest_flag(app, wrong)));
+}
+
 }  // namespace
 
 std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc,
@@ -184,6 +213,8 @@ std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc
         Output().write(help_text(app));
     } catch (const CLI::CallForVersion& version) {
         Output().write(std::string(version.what()) + "\n");
+    } catch (const CLI::ExtrasError&) {
+        throw Error(unexpected(app) + "; --help lists the flags", Fault::usage);
     } catch (const CLI::ParseError& error) {
         throw Error(fmt::format("{}; --help lists the flags", error.what()), Fault::usage);
     }

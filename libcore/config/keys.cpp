@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
-#include <numeric>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/config/nearest.h"
 
 namespace hf {
 namespace {
@@ -118,21 +119,6 @@ constexpr uint32_t kMaxMib = 1u << 24;  // 16 TiB
 constexpr KeyAlias kAliases[] = {
     {"memory.offload_passback_share", "HIPFIRE_OFFLOAD_PASSBACK_SHARE", "memory.split_share"},
 };
-
-/// Single-character insertions, deletions and replacements that turn a into b (Levenshtein).
-size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < a.size(); ++i) {
-        size_t diagonal = std::exchange(row[0], i + 1);
-        for (size_t j = 0; j < b.size(); ++j) {
-            const size_t replaced = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
-}
 
 }  // namespace
 
@@ -301,20 +287,40 @@ Setting checked_setting(const Key& key, std::string_view text, std::string sourc
     return {&key, std::string(text), std::move(source)};
 }
 
-std::string_view nearest(std::string_view wrong, std::span<const std::string_view> candidates) {
-    const std::string_view start = wrong.substr(0, 100);  // all names are shorter
-    return *std::ranges::min_element(
-        candidates, {}, [&](std::string_view name) { return edit_distance(start, name); });
+namespace {
+
+std::string_view group_of(const Key& key) {
+    return key.path.substr(0, key.path.rfind('.'));
+}
+std::string_view name_of(const Key& key) {
+    return key.path.substr(key.path.rfind('.') + 1);
 }
 
-/// A name without a dot is compared with the names of keys, not with their paths.
+/// A key by its name alone, or a group.
+std::string_view nearest_name(std::string_view wrong) {
+    std::vector<std::string_view> names, meant;
+    for (const Key& key : config_keys()) {
+        names.insert(names.end(), {name_of(key), group_of(key)});
+        meant.insert(meant.end(), {key.path, group_of(key)});
+    }
+    const std::string_view found = nearest(wrong, names);
+    return found.empty() ? found : meant[size_t(std::ranges::find(names, found) - names.begin())];
+}
+
+}  // namespace
+
 std::string_view nearest_key(std::string_view wrong_path) {
-    const bool is_name = wrong_path.find('.') == wrong_path.npos;
-    std::vector<std::string_view> candidates;
-    for (const Key& key : config_keys())
-        candidates.push_back(is_name ? key.path.substr(key.path.rfind('.') + 1) : key.path);
-    const std::string_view found = nearest(wrong_path, candidates);
-    return config_keys()[size_t(std::ranges::find(candidates, found) - candidates.begin())].path;
+    const size_t dot = wrong_path.rfind('.');
+    if (dot == wrong_path.npos) return nearest_name(wrong_path);
+    const std::string_view group = wrong_path.substr(0, dot), name = wrong_path.substr(dot + 1);
+    std::vector<std::string_view> paths, in_group;
+    for (const Key& key : config_keys()) {
+        paths.push_back(key.path);
+        if (group_of(key) == group) in_group.push_back(key.path);
+    }
+    if (in_group.empty()) return nearest(wrong_path, paths);
+    const std::string_view found = nearest(wrong_path, in_group, wrong_path.substr(0, dot + 1));
+    return found.empty() ? nearest_name(name) : found;
 }
 
 std::string one_line(std::string_view text, size_t longest) {

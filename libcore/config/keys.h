@@ -67,8 +67,8 @@ Setting checked_setting(const Key& key, std::string_view text, std::string sourc
 /// The error that checked_setting throws, for what is not even text: `found` is "an array".
 [[noreturn]] void refuse_value(const Key& key, std::string_view found, std::string_view source);
 
-/// The candidate that differs from `wrong` by the fewest single-character edits.
-std::string_view nearest(std::string_view wrong, std::span<const std::string_view> candidates);
+/// The key, or the group of keys, that is near to a path or to a name without its group
+/// (nearest.h); empty: none is.
 std::string_view nearest_key(std::string_view wrong_path);
 
 /// Text from outside as part of one line: control characters escaped, text of more than `longest`

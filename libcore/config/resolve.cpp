@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "libcore/base/error.h"
+#include "libcore/config/nearest.h"
 
 namespace hf {
 namespace {
@@ -22,8 +23,8 @@ constexpr std::string_view kOtherVariables[] = {
     "HIPFIRE_TEST_DATA_DIR",  // large fixtures; read by the tests only
 };
 
-/// The known variable that is most like a name. Who leaves the group out names the key: MAX_TOKENS
-/// is RUN_MAX_TOKENS.
+/// The known variable that is near to a name; empty: none is. Who leaves the group out names the
+/// key: MAX_TOKENS is RUN_MAX_TOKENS.
 std::string_view nearest_variable(std::string_view wrong,
                                   const std::vector<std::string_view>& known) {
     std::vector<std::string> short_names;
@@ -34,7 +35,9 @@ std::string_view nearest_variable(std::string_view wrong,
     }
     std::vector<std::string_view> names = known;
     names.insert(names.end(), short_names.begin(), short_names.end());
-    const auto at = size_t(std::ranges::find(names, nearest(wrong, names)) - names.begin());
+    const std::string_view found = nearest(wrong, names, kVariablePrefix);
+    if (found.empty()) return found;
+    const auto at = size_t(std::ranges::find(names, found) - names.begin());
     return at < known.size() ? known[at] : config_keys()[at - known.size()].variable;
 }
 
@@ -45,8 +48,8 @@ void warn_of_unknown_variables(const Environment& environment, const Log& log) {
     for (const auto& [name, value] : environment) {
         if (!name.starts_with(kVariablePrefix) || value.empty()) continue;
         if (std::ranges::find(known, name) != known.end()) continue;
-        log.warn(fmt::format("variable {} is not known and is ignored; the nearest is {}",
-                             one_line(name), nearest_variable(name, known)));
+        log.warn(fmt::format("variable {} is not known and is ignored{}", one_line(name),
+                             nearest_words(nearest_variable(name, known))));
     }
 }
 
@@ -73,10 +76,9 @@ Layer flag_layer(const std::vector<FlagValue>& flags) {
     for (const FlagValue& flag : flags) {
         const Key* key = find_key(flag.key);
         if (!key)
-            throw Error(
-                fmt::format("flag {}: unknown key '{}'; the nearest is '{}'",
-                            one_line(flag.spelled), one_line(flag.key), nearest_key(flag.key)),
-                Fault::usage);
+            throw Error(fmt::format("flag {}: unknown key '{}'{}", one_line(flag.spelled),
+                                    one_line(flag.key), nearest_words(nearest_key(flag.key))),
+                        Fault::usage);
         if (!flag.value.empty())
             layer.push_back(checked_setting(*key, flag.value, "flag " + one_line(flag.spelled)));
     }

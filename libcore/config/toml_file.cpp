@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "libcore/base/error.h"
+#include "libcore/config/nearest.h"
 
 namespace hf {
 namespace {
@@ -112,14 +113,14 @@ struct Reader {
             if (!is_empty_text(node)) out.push_back(setting(*key, node));
             return;
         }
-        const toml::table* table = node.as_table();
-        if (!table || !is_group(key_path))
-            fail(name,
-                 fmt::format(
-                     "unknown key '{}'; the nearest is '{}'{}", one_line(owner + key_path),
-                     nearest_key(key_path),
-                     table && !owner.empty() ? "; a name with a dot is written in quotes" : ""));
-        for (const auto& [child, value] : *table) add(child, value, owner, key_path + ".", out);
+        if (!is_group(key_path))
+            fail(name, fmt::format("unknown key '{}'{}{}", one_line(owner + key_path),
+                                   nearest_words(nearest_key(key_path)),
+                                   node.is_table() && !owner.empty()
+                                       ? "; a name with a dot is written in quotes"
+                                       : ""));
+        for (const auto& [child, value] : as_table(node, owner + key_path))
+            add(child, value, owner, key_path + ".", out);
     }
 
     std::string model_path(const toml::node& node, const std::string& owner) const {

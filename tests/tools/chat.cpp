@@ -287,7 +287,7 @@ TEST_CASE("chat: what is wrong is said, and the chat goes on") {
         const char* says;
     } cases[] = {
         {"/stast", "nearest is /stats"},
-        {"/usr/bin", "is no command"},
+        {"/usr/bin", "/usr/bin is no command. /help lists them"},
         {"/save", "/save FILE"},
         {"/quit now", "takes nothing"},
         {"/thinking loud", "show or hide"},

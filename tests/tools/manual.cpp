@@ -158,6 +158,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("tools: an unknown flag is met with the one that is near, by its name or its key") {
+    const struct {
+        std::string tool, wrong, says;
+    } rows[] = {
+        {HF_RUN, "--temprature=1", "unknown flag --temprature; the nearest is --temp; --help"},
+        {HF_RUN, "--max-seq", "the nearest is --ctx;"},
+        {HF_RUN, "--nothing-like-it", "unknown flag --nothing-like-it; --help"},
+        {HF_INSPECT, "--swep", "the nearest is --sweep;"},
+        {HF_INSPECT, "--temperature", "unknown flag --temperature; --help"},
+        {HF_CROSSCHECK, "--perplex", "the nearest is --perplexity;"},
+        {HF_QUANTIZE, "--fromat", "the nearest is --format;"},
+    };
+    for (const auto& row : rows) {
+        const Outcome run = run_process({row.tool, row.wrong, "1"});
+        CHECK(run.code == 2);
+        CHECK_MESSAGE(contains(run.err, row.says), run.err);
+    }
+}
+
 TEST_CASE("tools: --version says version, compiler, instruction levels and devices") {
     for (const std::string& tool : kTools) {
         const auto text = lines_of(said(tool, {"--version"}));

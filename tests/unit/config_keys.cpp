@@ -4,6 +4,7 @@
 #include <set>
 
 #include "libcore/config/keys.h"
+#include "libcore/config/nearest.h"
 #include "libcore/config/resolve.h"
 #include "tests/support/data.h"
 #include "tests/unit/config_support.h"
@@ -211,12 +212,46 @@ TEST_CASE("keys: each row writes a field that no other row writes") {
         }
 }
 
-TEST_CASE("keys: the nearest name is the one with the fewest edits") {
+TEST_CASE("nearest: the fewest edits, of which the longer of two names allows a third") {
+    const struct {
+        const char *wrong, *found;
+    } rows[] = {
+        {"--tmep", "--temp"},
+        {"--tem", "--temp"},
+        {"--temperature", "--temp"},
+        {"--kv-cache", "--kv"},
+        {"--kv", "--kv"},
+        {"--kvetch", ""},
+        {"--max_tokens", "--max-tokens"},
+        {"--maxtokens", "--max-tokens"},
+        {"--token", ""},
+        {"--max-t", "--max-tokens"},
+        {"--x", ""},
+        {"", ""},
+        {"--", ""},
+        {"temp", "--temp"},
+        {"--tokenizer-path", ""},
+    };
+    const std::string_view known[] = {"--temp", "--kv", "--max-tokens", "--top-k"};
+    for (const auto& row : rows) {
+        CAPTURE(std::string(row.wrong));
+        CHECK(nearest(row.wrong, known, "--") == row.found);
+    }
+    CHECK(nearest_words("x") == "; the nearest is x");
+    CHECK(nearest_words("") == "");
+}
+
+TEST_CASE("keys: the nearest name is found by its group, its name or both, or not at all") {
     CHECK(nearest_key("memory.kv_cahce") == "memory.kv_cache");
     CHECK(nearest_key("sampling.temprature") == "sampling.temperature");
     CHECK(nearest_key("memory.max_sequence") == "memory.max_seq");
     CHECK(nearest_key("thread") == "cpu.threads");
-    CHECK(!nearest_key(std::string(1 << 20, 'x')).empty());
+    CHECK(nearest_key("memory.threads") == "cpu.threads");
+    CHECK(nearest_key("sampling") == "sampling");
+    CHECK(nearest_key("sampeling") == "sampling");
+    for (const std::string wrong : {"", ".", "memory.", "memory.foo", "colour", "a.b.c"})
+        CHECK(nearest_key(wrong) == "");
+    CHECK(nearest_key(std::string(1 << 20, 'x')) == "");
     for (const Key& key : config_keys()) {
         CHECK(nearest_key(key.path) == key.path);
         CHECK(nearest_key(key.path.substr(1)) == key.path);

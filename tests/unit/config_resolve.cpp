@@ -150,7 +150,7 @@ TEST_CASE("resolve: the last flag of a key counts, and --set is a flag") {
     sources.flags = {parse_set("memory.kv_cahce=q8")};
     CHECK(usage_error([&] { resolve_config(sources, kSilent); }) ==
           "flag --set memory.kv_cahce=q8: unknown key 'memory.kv_cahce'; "
-          "the nearest is 'memory.kv_cache'");
+          "the nearest is memory.kv_cache");
 }
 
 TEST_CASE("resolve: an unknown HIPFIRE_ variable is one warning with the nearest name") {
@@ -168,6 +168,7 @@ TEST_CASE("resolve: an unknown HIPFIRE_ variable is one warning with the nearest
     REQUIRE(lines.size() == 4);
     CHECK(lines[0] ==
           "variable HIPFIRE_KVCACHE is not known and is ignored; the nearest is HIPFIRE_KV_CACHE");
+    CHECK(lines[1] == "variable HIPFIRE_ is not known and is ignored");
     CHECK(contains(lines[2], "the nearest is HIPFIRE_DEVICE_VRAM_MB"));
     CHECK(contains(lines[3], "the nearest is HIPFIRE_CPU_THREADS"));
     CHECK(resolved.config.memory.kv_cache == "f16");

@@ -25,12 +25,13 @@ TEST_CASE("toml: what is wrong is named with file, line and key") {
     };
     const Row rows[] = {
         {"\n\n[memory]\nkv_cahce = 1\n",
-         "4: unknown key 'memory.kv_cahce'; the nearest is 'memory.kv_cache'"},
-        {"[memroy]\nkv_cache = 1", "1: unknown key 'memroy'; the nearest is "},
-        {"\nkv_cache = \"q8\"", "2: unknown key 'kv_cache'; the nearest is 'memory.kv_cache'"},
-        {"memory = 5", "1: unknown key 'memory'; "},
+         "4: unknown key 'memory.kv_cahce'; the nearest is memory.kv_cache"},
+        {"[memroy]\nkv_cache = 1", "1: unknown key 'memroy'; the nearest is memory"},
+        {"\nkv_cache = \"q8\"", "2: unknown key 'kv_cache'; the nearest is memory.kv_cache"},
+        {"memory = 5", "1: 'memory' must be a table, but it is the integer 5"},
+        {"[memory]\nfoo.bar = 1", "2: unknown key 'memory.foo'"},
         {"\n\"memory.kv_cache\" = \"q8\"",
-         "2: unknown key '\"memory.kv_cache\"'; the nearest is 'memory.kv_cache'"},
+         "2: unknown key '\"memory.kv_cache\"'; the nearest is memory.kv_cache"},
         {"[memory.kv_cache]\nx = 1",
          "1: a table is not a value of memory.kv_cache, which takes f16, f32 or q8"},
         {"[memory]\nkv_cache = 8", "2: the integer 8 is not a value of memory.kv_cache, "},
@@ -61,14 +62,15 @@ TEST_CASE("toml: what is wrong is named with file, line and key") {
         {"[models.small]\npath = \"p\"\n[models.small.run]\nmodel = \"x\"",
          "1: 'models.small' cannot set run.model"},
         {"[models.small]\npath = \"p\"\ntemperature = 1",
-         "3: unknown key 'models.small.temperature'; the nearest is 'sampling.temperature'"},
-        {"[models.qwen3.5]\npath = \"p\"", "1: unknown key 'models.qwen3.5'; the nearest is "},
+         "3: unknown key 'models.small.temperature'; the nearest is sampling.temperature"},
+        {"[models.qwen3.5]\npath = \"p\"",
+         "1: unknown key 'models.qwen3.5'; a name with a dot is written in quotes"},
         {"profiles = []", "1: 'profiles' must be a table, but it is an array"},
         {"[profiles]\na = 1", "2: 'profiles.a' must be a table, but it is the integer 1"},
         {"[profiles.a.cpu]\nthreads = -1",
          "2: '-1' is not a value of cpu.threads, which takes an integer from 0 to 1024"},
         {"[profiles.a.cpu]\nthread = 1",
-         "2: unknown key 'profiles.a.cpu.thread'; the nearest is 'cpu.threads'"},
+         "2: unknown key 'profiles.a.cpu.thread'; the nearest is cpu.threads"},
     };
     for (const Row& row : rows) {
         CAPTURE(row.text);
