@@ -311,7 +311,7 @@ bool Chat::read_message(std::string& message) {
 int Chat::run() {
     read_history();
     if (!setup_.is_quiet)
-        screen_.note(fmt::format("{}; {}; {} tokens of context. /help lists the commands.",
+        screen_.note(fmt::format("{}\n{}\n{} tokens of context. /help lists the commands.",
                                  setup_.model, setup_.device, conversation_.context_size()));
     for (std::string message; !is_done_ && !is_gone_ && !end_wanted() && read_message(message);) {
         keep_in_history(message);

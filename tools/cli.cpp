@@ -18,6 +18,7 @@
 #include "libcore/config/nearest.h"
 #include "libcore/device/open_device.h"
 #include "libcore/file/mapped_file.h"
+#include "libcore/file/model_file.h"
 #include "tools/manual.h"
 #include "tools/output.h"
 #include "tools/page.h"
@@ -300,8 +301,13 @@ std::string list_models(const Resolved& resolved) {
     };
     std::vector<Row> rows = {
         {std::string(find_key("run.model")->preset), "comes with hipfire", ""}};
-    for (const KnownModel& m : resolved.models)
-        rows.push_back({printable(m.name), printable(m.path), printable(m.source)});
+    size_t others = 0;  // in the folder: a configured model is listed whatever it is
+    for (const KnownModel& m : resolved.models) {
+        if (m.source == kModelsFolder && !looks_like_model(m.path))
+            ++others;
+        else
+            rows.push_back({printable(m.name), printable(m.path), printable(m.source)});
+    }
     size_t name_width = 0, path_width = 0;
     for (const Row& row : rows) {
         name_width = std::max(name_width, row.name.size());
@@ -313,8 +319,12 @@ std::string list_models(const Resolved& resolved) {
                             row.source.empty() ? 0 : path_width, row.source.empty() ? "" : "  ",
                             row.source);
     const std::string& folder = resolved.models_folder;
-    return text + fmt::format("folder of models (HIPFIRE_MODELS_DIR): {}\n",
-                              folder.empty() ? "none" : printable(folder));
+    text += fmt::format("folder of models ({}): {}", kModelsFolder,
+                        folder.empty() ? "none" : printable(folder));
+    if (others > 0)
+        text += fmt::format("; {} more in it {}", others,
+                            others == 1 ? "is no model" : "are no models");
+    return text + "\n";
 }
 
 std::string program_folder() {

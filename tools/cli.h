@@ -59,7 +59,8 @@ bool has_colours(const Environment& environment, int descriptor = 2);
 
 Sources config_sources(const CommonFlags& flags, const Environment& environment);
 
-/// Known models, one "name  path  (who says so)" per line, then the folder of models.
+/// Known models, one "name  path  (who says so)" per line, then the folder of models, and how many
+/// of its entries are left out because they do not look like models.
 std::string list_models(const Resolved& resolved);
 
 /// The folder that this program's file is in.

@@ -32,8 +32,12 @@ constexpr int kMostEndKeys = 3;
 constexpr int kHistoryLines = 1000;
 constexpr size_t kMostBytes = 4096;  // of a paste, taken at once
 constexpr std::string_view kPasteOn = "\x1b[?2004h", kPasteOff = "\x1b[?2004l";  // bracketed paste
-constexpr const char* kPasteBegin = "\033[200~";
-constexpr std::string_view kPasteEnd = "\x1b[201~";
+constexpr std::string_view kPasteBegin = "\x1b[200~", kPasteEnd = "\x1b[201~";
+// Stands for kPasteBegin as the editor sees it. Were that a key of several characters, Escape would
+// begin it, and could not end vi's insert mode. No terminal sends this control character itself.
+constexpr wchar_t kPasteKey = 0x9c;
+constexpr const wchar_t* kPasteKeyName = L"\x9c";
+constexpr int kMsInKey = 50;  // between the bytes of kPasteBegin, at most
 
 // What signal handlers see of the line that is being edited.
 termios modes_before;  // written before is_editing
@@ -134,6 +138,7 @@ struct LineEditor::State {
     bool handle_signals();
     void stop();
     void redraw();
+    bool begins_paste();
     std::string read_paste();
 
     static State& of(EditLine* editor) {
@@ -228,12 +233,32 @@ int LineEditor::State::read_character(EditLine* editor, wchar_t* out) {
             return state.end_keys++ < kMostEndKeys ? 1 : -1;
         }
         if (bytes.empty() && signal_of_key(byte)) continue;
+        if (bytes.empty() && byte == kPasteBegin[0] && state.begins_paste()) {
+            *out = kPasteKey;
+            return 1;
+        }
         bytes += byte;
         point = code_point_at(bytes, 0);
     }
     if (point.bytes < bytes.size()) state.held.insert(0, bytes.substr(point.bytes));
-    *out = wchar_t(point.value);
+    *out = point.value == char32_t(kPasteKey) ? 0xfffd : wchar_t(point.value);
     return 1;
+}
+
+/// Whether the rest of kPasteBegin follows the Escape that was read; it is taken then.
+bool LineEditor::State::begins_paste() {
+    const std::string_view rest = kPasteBegin.substr(1);
+    while (has_escapes && held.size() < rest.size() && rest.starts_with(held)) {
+        pollfd ready{STDIN_FILENO, POLLIN, 0};
+        if (poll(&ready, 1, kMsInKey) != 1) break;
+        char piece[kPasteBegin.size()];
+        const ssize_t n = ::read(STDIN_FILENO, piece, rest.size() - held.size());
+        if (n <= 0) break;
+        held.append(piece, size_t(n));
+    }
+    if (!has_escapes || !held.starts_with(rest)) return false;
+    held.erase(0, rest.size());
+    return true;
 }
 
 /// What comes until the end of a paste.
@@ -249,9 +274,7 @@ std::string LineEditor::State::read_paste() {
 
 unsigned char LineEditor::State::insert_paste(EditLine* editor, int) {
     State& state = of(editor);
-    std::string text = state.read_paste();
-    std::ranges::replace(text, '\r', '\n');  // as terminals send newlines
-    text = terminal_text(text);
+    const std::string text = pasted_text(state.read_paste());
     if (!text.empty() && el_insertstr(editor, text.c_str()) != 0) return CC_ERROR;
     return CC_REFRESH;
 }
@@ -278,9 +301,10 @@ LineEditor::LineEditor(bool has_escapes) : state_(std::make_unique<State>()) {
     el_source(s.editor, nullptr);  // ~/.editrc: other keys, vi mode
     el_set(s.editor, EL_SETTY, "-d", "-isig", "-ixon",
            nullptr);  // while editing: see signal_of_key
-    el_set(s.editor, EL_BIND, kPasteBegin, "hf-paste", nullptr);
+    el_wset(s.editor, EL_BIND, kPasteKeyName, L"hf-paste", nullptr);
+    el_wset(s.editor, EL_BIND, L"-a", kPasteKeyName, L"hf-paste", nullptr);  // vi's command mode
     el_set(s.editor, EL_BIND, kEndKeyName, "ed-newline", nullptr);
-    el_set(s.editor, EL_BIND, "-a", kEndKeyName, "ed-newline", nullptr);  // of vi's command mode
+    el_set(s.editor, EL_BIND, "-a", kEndKeyName, "ed-newline", nullptr);
 }
 
 LineEditor::~LineEditor() = default;
@@ -313,6 +337,12 @@ void restore_terminal() {
     if (!is_editing.exchange(false)) return;
     tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
     if (sends_escapes) Editing::write_error_free(kPasteOff);
+}
+
+std::string pasted_text(std::string text) {
+    std::ranges::replace(text, '\r', '\n');
+    text.resize(text.find_last_not_of('\n') + 1);
+    return terminal_text(text);
 }
 
 std::string terminal_text(std::string_view text) {

@@ -46,6 +46,10 @@ class LineEditor {
     std::unique_ptr<State> state_;
 };
 
+/// A paste as it is inserted: newlines as terminals send them become '\n', those at its end, which
+/// come with whole lines, go; control characters as in terminal_text().
+std::string pasted_text(std::string text);
+
 /// Gives the terminal the modes it had before the line that is being edited, if one is. May be
 /// called in signal handlers.
 void restore_terminal();

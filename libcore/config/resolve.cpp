@@ -19,7 +19,7 @@ constexpr std::string_view kVariablePrefix = "HIPFIRE_";
 constexpr std::string_view kOtherVariables[] = {
     // known, but not values of a key
     "HIPFIRE_CONFIG",         // the file
-    "HIPFIRE_MODELS_DIR",     // a folder of models, known by their file names
+    kModelsFolder,            // a folder of models, known by their file names
     "HIPFIRE_TEST_DATA_DIR",  // large fixtures; read by the tests only
 };
 
@@ -132,7 +132,7 @@ void add_models_of(const std::string& folder, std::vector<KnownModel>& models) {
         const std::string name = entry->path().filename();
         const bool is_named = std::ranges::find(models, name, &KnownModel::name) != models.end();
         if (!name.starts_with('.') && name != find_key("run.model")->preset && !is_named)
-            found.push_back({name, entry->path(), "HIPFIRE_MODELS_DIR", {}});
+            found.push_back({name, entry->path(), std::string(kModelsFolder), {}});
     }
     if (failure)
         throw Error(
@@ -193,7 +193,7 @@ Resolved resolve_config(const Sources& sources, const Log& log) {
     out.file = find_file(sources);
     if (!out.file.empty()) file = read_toml(out.file, variable(sources.environment, "HOME"));
     out.models = file.models;
-    out.models_folder = variable(sources.environment, "HIPFIRE_MODELS_DIR");
+    out.models_folder = variable(sources.environment, kModelsFolder);
     if (!out.models_folder.empty()) add_models_of(out.models_folder, out.models);
 
     std::array<Layer, 5> layers = {flag_layer(sources.flags), variable_layer(sources.environment),

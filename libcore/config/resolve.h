@@ -55,6 +55,9 @@ struct Provenance {
         displaced;  // what the file says itself, when a profile stands in its place
 };
 
+/// The variable that names the folder of models, and the source of those in it.
+inline constexpr std::string_view kModelsFolder = "HIPFIRE_MODELS_DIR";
+
 struct Resolved {
     Config config;                   // run.model is a path now, also when a name was given
     std::vector<Provenance> keys;    // one per row of the table, in its order

@@ -48,6 +48,9 @@ struct GgufContents {
 ///            aligned offsets, and lie inside the file without overlaps
 GgufContents read_gguf(std::span<const std::byte> bytes, const std::string& path, uint32_t file);
 
+/// Whether a name says that a file is a shard, but not the first one.
+bool is_later_shard(const std::string& path);
+
 /// Opens a model of one GGUF file, or of the shards NAME-00001-of-0000N.gguf, of which the first is
 /// given. The chat template of the keys becomes ModelFile::chat_template; the other texts are
 /// empty. Errors  hf::Error: what read_gguf() refuses; a shard that is missing, in another's place,

@@ -111,6 +111,11 @@ void add_other_files(ModelFile& model) {
 
 }  // namespace
 
+bool is_later_shard(const std::string& path) {
+    const auto name = parse_shard_name(path);
+    return name && name->number > 1;
+}
+
 ModelFile open_gguf(const std::string& path, const Log& log) {
     ModelFile model;
     model.path = path;

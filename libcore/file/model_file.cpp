@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "libcore/file/folder.h"
 #include "libcore/file/gguf.h"
@@ -59,6 +60,20 @@ std::string first_bytes(const std::string& path) {
 const TensorView* ModelFile::find(std::string_view name) const {
     const auto found = std::ranges::lower_bound(tensors, name, {}, &TensorView::name);
     return found != tensors.end() && found->name == name ? &*found : nullptr;
+}
+
+bool looks_like_model(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+        return std::filesystem::exists(std::filesystem::path(path) / "config.json", ignored);
+    if (!std::filesystem::is_regular_file(path, ignored) || is_later_shard(path)) return false;
+    char start[16];
+    std::ifstream file(path, std::ios::binary);
+    file.read(start, sizeof start);
+    const std::string_view bytes(start, size_t(file.gcount()));
+    return std::ranges::any_of(kContainers, [&](const Container& c) {
+        return c.open && c.recognise({false, bytes});
+    });
 }
 
 ModelFile open_model_file(const std::string& path, const Log& log) {

@@ -60,6 +60,10 @@ struct ModelFile {
     const TensorView* find(std::string_view name) const;
 };
 
+/// Whether a path looks like a model: a folder with config.json, or a file that begins as one and
+/// is no later shard. Reads no further, and what cannot be read is none.
+bool looks_like_model(const std::string& path);
+
 /// Opens a model: a folder with config.json and safetensors (folder.h), a GGUF file or the first of
 /// its shards (gguf.h), or an HFQ file (hfq.h). What it is, its first bytes tell. Reads headers
 /// only, so the cost is proportional to them and not to the weights.

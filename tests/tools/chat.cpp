@@ -40,6 +40,7 @@ Texts joined(Texts a, const Texts& b) {
 struct Setup {
     Texts flags = {};
     Texts environment = {};
+    std::string editrc = {};  // what ~/.editrc holds; empty: there is none
     std::function<void()> prepare = {};
 };
 
@@ -47,6 +48,7 @@ struct Setup {
 struct Chat {
     explicit Chat(const Setup& setup = {}) {
         fs::create_directories(home);
+        if (!setup.editrc.empty()) std::ofstream(home / ".editrc") << setup.editrc;
         const Texts environment = {"TERM=xterm", "HOME=" + home.string()};
         process.emplace(joined({HF_RUN, "-m", demo_model_path(), "--temp", "0"}, setup.flags),
                         joined(setup.environment, environment), setup.prepare);
@@ -85,6 +87,9 @@ long ticks_of(pid_t pid) {
 TEST_CASE("chat: a question is answered, the next one knows the past, and /stats counts tokens") {
     Chat chat;
     REQUIRE(chat->wait_for("/help lists the commands"));
+    std::istringstream greeting(chat->output());
+    for (std::string line; std::getline(greeting, line);)
+        if (!contains(line, demo_model_path())) CHECK(line.size() <= 80);
     REQUIRE(chat.is_ready());
     chat.enter("What do cows eat?");
     CHECK(chat->wait_for("grass"));
@@ -360,7 +365,7 @@ TEST_CASE("chat: characters beyond ASCII can be edited, whatever the locale") {
 TEST_CASE("chat: a paste of several lines is one message, and the next chat remembers it") {
     std::optional<Chat> chat(std::in_place);
     REQUIRE(chat->is_ready());
-    (*chat)->type("\x1b[200~one\rtwo\rthr\x1b[31mee\x1b[201~");
+    (*chat)->type("\x1b[200~one\rtwo\rthr\x1b[31mee\r\x1b[201~");
     REQUIRE((*chat)->wait_for("ee"));
     chat->enter("");
     REQUIRE(chat->is_ready());
@@ -370,6 +375,30 @@ TEST_CASE("chat: a paste of several lines is one message, and the next chat reme
     const std::string history = read_file(chat->home / ".local/state/hipfire/history");
     CHECK(history == "one\\ntwo\\nthr\ufffd[31mee\n/stats\n");
     chat->leave();
+}
+
+TEST_CASE("chat: with vi's keys Escape is a key of its own, and a paste is one in both modes") {
+    Chat chat({.flags = {"--max-tokens", "1", "--ignore-eos"}, .editrc = "bind -v\n"});
+    const auto is_answered = [&] {
+        return chat->wait_for("cut off after 1 token") && chat.is_ready();
+    };
+    REQUIRE(chat.is_ready());
+    chat->type("xabc");
+    REQUIRE(chat->wait_for("xabc"));
+    chat->type("\x1b");  // a command deletes the first character, another inserts at the end
+    chat->type("0x");
+    chat->type("Ad\x1b[200~ one\rtwo\r\x1b[201~!\r");
+    REQUIRE(is_answered());
+    chat->type("ab");
+    REQUIRE(chat->wait_for("ab"));
+    chat->type("\x1b");
+    chat->type("\x1b[200~X\x1b[201~\r");
+    REQUIRE(is_answered());
+    chat->type("\xc2\x9cz\r");  // what stands for a paste inside cannot be typed
+    REQUIRE(is_answered());
+    CHECK(read_file(chat.home / ".local/state/hipfire/history") ==
+          "abcd one\\ntwo!\naXb\n\ufffdz\n");
+    chat.leave();
 }
 
 TEST_CASE("chat: in a paste no key is one: what would interrupt, stop or freeze is text") {

@@ -192,7 +192,11 @@ TEST_CASE("tools: --version says version, compiler, instruction levels and devic
 TEST_CASE("tools: --list says which models are known, by whom, and the folder of models") {
     const TempFolder folder;
     fs::create_directory(folder / "models");
-    folder.write("models/small.gguf", "");
+    folder.write("models/small.gguf", "GGUF");
+    folder.write("models/README.md", "GGML");
+    folder.write("models/empty.gguf", "");
+    folder.write("models/big-00002-of-00002.gguf", "GGUF");
+    fs::create_directory(folder / "models/cache");
     folder.write("hipfire.toml", "[models.mine]\npath = \"/somewhere/far/away/but/long/enough/" +
                                      std::string(60, 'x') + "/model\"\n");
     for (const std::string& tool : kTools) {
@@ -208,7 +212,8 @@ TEST_CASE("tools: --list says which models are known, by whom, and the folder of
         CHECK(contains(list[1], "hipfire.toml:"));
         CHECK(contains(list[2], "small.gguf  " + (folder / "models/small.gguf") + "  "));
         CHECK(contains(list[2], "HIPFIRE_MODELS_DIR"));
-        CHECK(list[3] == "folder of models (HIPFIRE_MODELS_DIR): " + (folder / "models"));
+        CHECK(list[3] == "folder of models (HIPFIRE_MODELS_DIR): " + (folder / "models") +
+                             "; 4 more in it are no models");
         CHECK(contains(said(tool, {"--list"}), "(HIPFIRE_MODELS_DIR): none"));
     }
 }
