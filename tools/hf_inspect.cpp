@@ -32,6 +32,7 @@ constexpr const char* kIntroduction =
 struct InspectFlags {
     CommonFlags common;
     std::string model;
+    std::string speeds;  // path of measured GB/s
     std::optional<Bandwidth> bandwidth;
     bool lists_tensors = false, scans = false, is_json = false, shows_coverage = false;
     bool shows_steps = false, sweeps = false, loads = false;
@@ -84,6 +85,9 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
     app.add_flag("--json", flags.is_json, "One JSON object");
     app.add_flag("--coverage", flags.shows_coverage,
                  "Of all formats, which instruction levels have functions of their own");
+    app.add_option("--speeds", flags.speeds, "Measured GB/s for --coverage")
+        ->type_name("PATH")
+        ->needs(app.get_option("--coverage"));
     add_common_flags(app, flags.common, {"run.model", "memory.", "device.", "cpu."});
     if (const auto exit_code = parse_flags(app, kSummary, argc, argv)) return exit_code;
     if (speeds->count() > 0) flags.bandwidth = parse_bandwidth(bandwidth);
@@ -183,7 +187,9 @@ int run(int argc, char** argv) {
         return 0;
     }
     if (flags.shows_coverage) {
-        output.write(coverage_page());
+        const bool has_speeds = !flags.speeds.empty();
+        output.write(coverage_page(has_speeds ? parse_speeds(read_text(flags.speeds), flags.speeds)
+                                              : Speeds()));
         return 0;
     }
     const Look look = look_at(flags, resolved.config, log, has_colours(environment, STDOUT_FILENO));
