@@ -47,8 +47,8 @@ std::optional<int> parse_flags(CLI::App& app, std::string_view summary, int argc
 int run_tool(const char* name, const std::function<int()>& tool);
 
 /// Lines to standard error: "NAME: ...", "NAME: warning: ..."; in colours when they are for a
-/// person. Quiet: warnings, errors and what has
-/// a setting of its own.
+/// person. Quiet: errors, warnings, and what
+/// was asked for by a setting of its own.
 Log standard_error_log(const char* name, const CommonFlags& flags, const Environment& environment);
 
 /// Whether TERM names a terminal that takes escape sequences.

@@ -54,9 +54,7 @@ bool type_fits(const Value& value, const toml::node& node) {
     const bool is_number = value.kind == Kind::integer || value.kind == Kind::number;
     if (const auto* text = node.as_string())
         return !is_number || std::ranges::find(value.words, text->get()) != value.words.end();
-    if (node.is_boolean() || is_zero_or_one(node)) {
-        if (value.kind == Kind::word) return true;
-    }
+    if (value.kind == Kind::word) return node.is_boolean() || is_zero_or_one(node);
     return is_number &&
            (node.is_integer() || (node.is_floating_point() && value.kind == Kind::number));
 }
@@ -207,7 +205,8 @@ TomlFile read_toml(const std::string& path, const std::string& home) {
     errno = 0;
     std::ifstream in(path, std::ios::binary);
     in.read(text.data(), std::streamsize(text.size()));
-    if (!fault && (in.bad() || !in.is_open())) fault.assign(errno, std::generic_category());
+    if (!fault && (in.bad() || !in.is_open()))
+        fault.assign(errno ? errno : EIO, std::generic_category());
     if (fault)
         throw Error(fmt::format("{}: cannot be read: {}; give a hipfire.toml", one_line(path, 4096),
                                 fault.message()),

@@ -22,9 +22,8 @@ struct HostRam {
     std::string limited_by;             // who said so, for messages: a file, or a limit's name
     bool has_swap = false;
     std::optional<uint64_t> lockable =
-        {};  // bytes that may still be locked; none: no limit is known
-    bool is_set =
-        false;  // somebody set the limit, and may raise it: it is not the machine's memory
+        {};               // bytes that may still be locked; none: no limit is known
+    bool is_set = false;  // somebody set that limit, and may raise it
 };
 
 /// The least of MemAvailable, of what the control groups of this process leave, and of what its own

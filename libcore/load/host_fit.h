@@ -41,9 +41,8 @@ bool is_guarded(std::string_view oom_guard, const DeviceInfo& info, const HostRa
 /// `headroom` bytes free (none is asked for when no weights are pinned or locked). With the guard,
 /// everything that is needed must be available. What is locked must be allowed, too.
 ///
-/// more_stays  how more layers would stay on the device, for a hint ("set KEY = VALUE"); empty
-/// text:
-///             they would not
+/// more_stays  how more layers would stay on the device, for a hint ("set KEY = VALUE"); an empty
+///             text: they would not
 /// Errors  Refusal with needed, available, missing and the keys to change
 void check_host_fits(const HostNeed& need, const HostRam& ram, uint64_t headroom, bool is_guarded,
                      const std::function<std::string()>& more_stays);

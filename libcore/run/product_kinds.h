@@ -1,4 +1,4 @@
-// ProductKind: what the matrix products of a plan are computed with, which formats may narrow.
+// ProductKind: what the matrix products of a plan are really computed with.
 #pragma once
 
 #include <cstdint>
