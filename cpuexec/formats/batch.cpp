@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cpuexec/formats/batch_amx.h"
-#include "cpuexec/formats/batch_vnni.h"
+#include "cpuexec/formats/batch_avx512.h"
 
 namespace hf::cpu {
 namespace {
@@ -263,7 +263,7 @@ void dot_panels(const PanelShape& shape, Activations a, const WeightView& W, siz
 
 void dot_panels_avx512(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,
                        size_t r1, const Columns& X, float* y, size_t y_stride) {
-    dot_panels<VnniTurns>(shape, a, W, r0, r1, X, y, y_stride);
+    dot_panels<Avx512Turns>(shape, a, W, r0, r1, X, y, y_stride);
 }
 
 void dot_panels_amx(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,

@@ -20,9 +20,9 @@ struct alignas(64) TileConfig {
 
 /// Tiles 0 .. 3: sums (16 rows, columns), high and low plane, of two turns. 4, 5: activations
 /// (quads, columns). 6: weights (16 rows, codes of a term's part).
-class TileRegisters {
+class AmxTiles {
   public:
-    HF_AMX explicit TileRegisters(const TermShape& shape) {
+    HF_AMX explicit AmxTiles(const TermShape& shape) {
         TileConfig config;
         for (size_t tile = 0; tile < 6; ++tile) {
             config.rows[tile] = uint8_t(tile < 4 ? kPanelRows : shape.quads);
@@ -33,8 +33,8 @@ class TileRegisters {
         asm volatile("" : : "r"(&config) : "memory");  // GCC 12 would store behind the next line
         _tile_loadconfig(&config);
     }
-    HF_AMX ~TileRegisters() { _tile_release(); }
-    TileRegisters(const TileRegisters&) = delete;
+    HF_AMX ~AmxTiles() { _tile_release(); }
+    AmxTiles(const AmxTiles&) = delete;
 };
 
 /// Tiles are worked on in the order of the program: a store right behind the multiplications that
@@ -43,7 +43,7 @@ class TileRegisters {
 template <Activations a, bool zeros, size_t width>
 struct AmxTurns {
     static constexpr Signs signs = Signs::kept;
-    using Setup = TileRegisters;
+    using Setup = AmxTiles;
     static constexpr size_t planes = code_bytes(a);
     static constexpr bool side_by_side = planes == 2 && width < kTileColumns;  // in one tile
     static constexpr bool two = planes == 2 && !side_by_side;                  // tiles of sums

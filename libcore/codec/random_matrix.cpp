@@ -56,12 +56,12 @@ class GroupSource {
     }
 
   private:
-    /// Weights of sensible size that differ sensibly: a scale that is next to nothing beside its
-    /// zero would make denormal products, which are slow.
+    /// Weights of sensible size that differ sensibly: a scale or a zero that is next to nothing
+    /// beside the other would make denormal products, which are slow.
     bool suits() {
         codec_.cpu.decode_row(view_, 0, weights_.data());
         for (float w : weights_)
-            if (std::isnan(w) || std::fpclassify(w) == FP_SUBNORMAL) return false;
+            if (std::isnan(w) || (w != 0 && std::fabs(w) < 0x1p-30f)) return false;
         const auto [least, most] = std::ranges::minmax(weights_);
         const float largest = std::max(-least, most);
         const bool differ = weights_.size() == 1 || most - least > 0x1p-6f;

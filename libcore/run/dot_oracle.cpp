@@ -136,7 +136,8 @@ DotReference dot_reference(const cpu::Prepare& prepare, cpu::Activations activat
     }
     const double cols = double(w.size());
     const double f32_roundings =
-        (std::ceil(cols / 16) + 4) * kEpsilon * (r.magnitude + from_input) + (cols + 8) * kSubnormal;
+        (std::ceil(cols / 16) + 4) * kEpsilon * (r.magnitude + from_input) +
+        (cols + 8) * kSubnormal;
     if (is_f32)
         r.allowed = from_input + f32_roundings;
     else

@@ -251,5 +251,5 @@ TEST_CASE("inspect: dots are listed at the levels where they begin") {
             }
         }
     CHECK(dot_levels(*codec_by_name("f32"), cpu::Activations::f32) ==
-          std::vector{cpu::Level::scalar, cpu::Level::avx2});
+          std::vector{cpu::Level::scalar, cpu::Level::avx2, cpu::Level::avx512vnni});
 }

@@ -96,7 +96,7 @@ TEST_CASE("product kinds: what formats are really multiplied with, not what was 
         cpu::Level level;
         const char* text;
     } rows[] = {
-        {"../../models/demo", cpu::Activations::i16, cpu::Level::amx, "f32/avx2"},
+        {"../../models/demo", cpu::Activations::i16, cpu::Level::amx, "f32/avx512vnni"},
         {"../../models/demo", cpu::Activations::i16, cpu::Level::scalar, "f32/scalar"},
         {"gguf/tiny_llama.q8_0.gguf", cpu::Activations::f32, cpu::Level::avx2, "f32/avx2"},
         {"gguf/tiny_llama.q8_0.gguf", cpu::Activations::i16, cpu::Level::avx2, "i16/avx2"},

@@ -6,7 +6,7 @@
 namespace hf::cpu {
 
 template <Activations a, bool zeros, size_t width>
-struct VnniTurns {
+struct Avx512Turns {
     static constexpr Signs signs = Signs::none;
     static constexpr size_t planes = code_bytes(a);
     static constexpr size_t some = 8;  // vectors whose sums are in registers at a time
