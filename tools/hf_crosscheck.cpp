@@ -33,7 +33,8 @@ constexpr const char* kSummary =
     "how well a model predicts a text, how far its weights are from another's, "
     "and what its tokenizer and chat template make of given texts";
 constexpr const char* kIntroduction =
-    "hf-crosscheck --perplexity models/demo/eval.txt       how well the bundled model predicts it\n"
+    "hf-crosscheck --perplexity models/demo/eval.txt --tokens 2048\n"
+    "                                                      how well the bundled model predicts it\n"
     "hf-crosscheck MODEL --perplexity FILE --ctx 2048      another model, in windows of 2048\n"
     "hf-crosscheck MODEL --weights ORIGINAL                how far its weights are from those\n"
     "hf-crosscheck --cpu                                   whether this machine computes rightly\n"

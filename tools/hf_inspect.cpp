@@ -85,6 +85,10 @@ std::optional<int> parse_inspect_flags(int argc, const char* const* argv, Inspec
     app.add_flag("--json", flags.is_json, "One JSON object");
     app.add_flag("--coverage", flags.shows_coverage,
                  "Of all formats, which instruction levels have functions of their own");
+    for (const char* other : {"model", "--tensors", "--scan", "--steps", "--sweep", "--bandwidth",
+                              "--loaded", "--json"})
+        app.get_option("--coverage")
+            ->excludes(app.get_option(other));  // which a page has no use for
     app.add_option("--speeds", flags.speeds, "Measured GB/s for --coverage")
         ->type_name("PATH")
         ->needs(app.get_option("--coverage"));

@@ -221,12 +221,15 @@ std::vector<const PlannedWeight*> weights_by_tensor(const InspectView& view) {
     return weights;
 }
 
-std::string place_text(const Weight& w) {
+std::string place_text(const PlannedWeight& p) {
+    const Weight& w = *p.weight;
     constexpr std::string_view kHomes[] = {"device", "pinned", "mapped file"};  // by Residency
     std::string text(kHomes[size_t(w.residency)]);
     if (w.residency != Residency::device) text += fmt::format(", {}", name_of(w.exec));
     if (w.exec == Exec::split) text += fmt::format(" at row {}", w.split_row);
-    if (w.is_mirrored) text += ", mirrored";
+    const bool has_values =
+        p.source.row->use != Use::matrix || p.source.awq_scale || p.source.levels;
+    if (w.is_mirrored && has_values) text += ", mirrored";
     return text;
 }
 

@@ -14,7 +14,7 @@ namespace hf {
 std::vector<const PlannedWeight*> weights_by_tensor(const InspectView& view);
 
 /// "pinned, cpu": where a weight lives and who multiplies it.
-std::string place_text(const Weight& w);
+std::string place_text(const PlannedWeight& p);
 
 /// Bytes and speeds of the plan, a bar per layer, the passes; the sweep and the steps if asked for.
 void show_plan(Page& page, const PlanView& view);

@@ -110,7 +110,7 @@ void show_tensors(Page& page, const InspectView& view) {
             t.codec ? std::string(t.codec->name) : t.dtype, thousands(t.bytes.size()),
             fmt::format("({})", fmt::join(t.dims.data(), t.dims.data() + t.n_dims, ", ")),
             !i.is_used[at] ? "  not used"
-            : weights[at]  ? "  " + place_text(*weights[at]->weight)
+            : weights[at]  ? "  " + place_text(*weights[at])
                            : ""));
     }
 }

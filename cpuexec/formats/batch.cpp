@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "cpuexec/formats/batch_amx.h"
 #include "cpuexec/formats/batch_avx512.h"
@@ -58,7 +60,7 @@ template <size_t width>
 HF_AVX512 HF_UNCHECKED void pack_units_avx512(const TermShape& shape, const Places& places,
                                               const std::byte* const (&columns)[16], size_t units,
                                               size_t unit_bytes, std::byte* to,
-                                              TermScales* scales) {
+                                              TileScales* scales) {
     __m512i quads[4];
     size_t at = 0;
     for (size_t unit = 0; unit < units; ++unit, to += 4 * shape.term_bytes(), scales += 4) {
@@ -148,14 +150,20 @@ HF_AVX512 HF_UNCHECKED void fold_avx512(const TileLanes& lanes, size_t n, size_t
 
 // Calls. -----------------------------------------------------------------------------------------
 
-/// What is kept between the steps of a call.
+/// What is kept between the steps of a call: too much for the stacks that some threads have.
 struct Scratch {
     alignas(64) std::byte codes[kPackedBytes];
-    TermScales scales[kPackedPanels][kTermsOfPanel];
+    TileScales scales[kPackedPanels][kTermsOfPanel];
     TileLanes lanes[kManyRows / kPanelRows][kMostTiles];
     Panel panel;
     Walk walk;
 };
+
+/// This thread's, until it ends; null where there is no memory.
+Scratch* scratch() {
+    thread_local const std::unique_ptr<Scratch> own(new (std::nothrow) Scratch);
+    return own.get();
+}
 
 /// Columns that all share a reading of the rows, but for rows that are cut into stretches.
 template <template <Activations, bool, size_t> class Turns, Activations a, bool zeros, size_t width>
@@ -218,7 +226,7 @@ struct Call {
     }
 
     void run(size_t r0, size_t r1, float* y, size_t y_stride) const {
-        Scratch s;
+        Scratch& s = *scratch();
         const typename Turns<a, zeros, width>::Setup setup(terms);
         const size_t rows = stretch < W.cols ? kManyRows : r1 - r0;
         for (size_t begin = r0; begin < r1; begin += rows)
@@ -260,6 +268,10 @@ void dot_panels(const PanelShape& shape, Activations a, const WeightView& W, siz
 }
 
 }  // namespace
+
+bool can_dot_panels() {
+    return scratch() != nullptr;
+}
 
 void dot_panels_avx512(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,
                        size_t r1, const Columns& X, float* y, size_t y_stride) {

@@ -120,7 +120,11 @@ inline constexpr PanelShape kPanelShape = {
 
 }  // namespace avx512
 
-/// As `Dot`, with VNNI and with AMX. The CPU must have the level.
+/// Whether this thread has the memory that products with panels work in: some 550 KiB of the heap,
+/// taken by the first call and kept until the thread ends.
+bool can_dot_panels();
+
+/// As `Dot`, with VNNI and with AMX. The CPU must have the level, and the thread the memory.
 void dot_panels_avx512(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,
                        size_t r1, const Columns& X, float* y, size_t y_stride);
 void dot_panels_amx(const PanelShape& shape, Activations a, const WeightView& W, size_t r0,

@@ -30,7 +30,7 @@ struct TermShape {
 };
 
 /// d and S of a term for a tile's columns side by side; 8 columns twice.
-struct alignas(64) TermScales {
+struct alignas(64) TileScales {
     float d[kTileColumns], s[kTileColumns];
 };
 
@@ -70,7 +70,7 @@ struct Tile {
     const Panel& panel;
     size_t terms;  // of the panel, those that its rows have
     const std::byte* x;
-    const TermScales* scales;
+    const TileScales* scales;
 };
 
 namespace avx512 {

@@ -13,13 +13,15 @@ namespace hf::cpu {
 template <class F, Activations a>
 void dot_avx512(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
                 size_t y_stride) {
-    if (X.count < kPanelColumns) return avx512::dot<F, a>(W, r0, r1, X, y, y_stride);
+    if (X.count < kPanelColumns || !can_dot_panels())
+        return avx512::dot<F, a>(W, r0, r1, X, y, y_stride);
     dot_panels_avx512(avx512::kPanelShape<F>, a, W, r0, r1, X, y, y_stride);
 }
 template <class F, Activations a>
 void dot_amx(const WeightView& W, size_t r0, size_t r1, const Columns& X, float* y,
              size_t y_stride) {
-    if (X.count < kAmxColumns) return avx512::dot<F, a>(W, r0, r1, X, y, y_stride);
+    if (X.count < kAmxColumns || !can_dot_panels())
+        return avx512::dot<F, a>(W, r0, r1, X, y, y_stride);
     dot_panels_amx(avx512::kPanelShape<F>, a, W, r0, r1, X, y, y_stride);
 }
 

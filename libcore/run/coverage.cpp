@@ -121,7 +121,7 @@ Speeds parse_speeds(std::string_view text, std::string_view label) {
         ++number;
         if (line.starts_with("# ")) {
             if (!speeds.origin.empty()) speeds.origin += ' ';
-            speeds.origin.append(line, 2);
+            speeds.origin += printable(std::string_view(line).substr(2));
             continue;
         }
         std::istringstream words(line);

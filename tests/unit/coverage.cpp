@@ -36,6 +36,13 @@ TEST_CASE("docs/cpu-coverage.md is what hf-inspect --coverage prints") {
     for (size_t i = 0; i < std::min(page.size(), file.size()); ++i) CHECK(file[i] == page[i]);
 }
 
+TEST_CASE("coverage: what says where speeds come from is printed without control characters") {
+    const Speeds speeds = parse_speeds("# a\033[2J\007b\nq4_0 i16/avx2 2\n", "t");
+    CHECK(speeds.origin.find_first_of("\033\007") == std::string::npos);
+    CHECK(speeds.origin.starts_with("a"));
+    CHECK(speeds.origin.ends_with("b"));
+}
+
 TEST_CASE("coverage: speeds stand behind the functions that were measured, with the machine") {
     const Speeds speeds = parse_speeds(
         "# hf-bandwidth, CPU NAME,\n# 2 threads\nq4_0 i16/avx2 24.1\nq8_0 f32/scalar 0.5\n", "t");

@@ -1,5 +1,9 @@
 // Integer dots: of every format, at every level, the bits of the plain one; and that one in the
 // order that is written down, close to the truth.
+#include <pthread.h>
+
+#include <functional>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -252,6 +256,40 @@ TEST_CASE("integer dots of more rows and columns than tiles take at once have th
                                                      rows);
             cpu::pick_dot(codec.cpu, Level::amx, a)(W.view, 0, rows, x.last(count), got.data(),
                                                     rows);
+            CHECK(std::memcmp(got.data(), want.data(), got.size() * 4) == 0);
+        }
+    }
+}
+
+/// Runs it on a thread with a stack of so many bytes.
+void run_with_stack(size_t bytes, std::function<void()> work) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    REQUIRE(pthread_attr_init(&attributes) == 0);
+    REQUIRE(pthread_attr_setstacksize(&attributes, bytes) == 0);
+    const auto call = [](void* given) -> void* {
+        (*static_cast<std::function<void()>*>(given))();
+        return nullptr;
+    };
+    REQUIRE(pthread_create(&thread, &attributes, call, &work) == 0);
+    REQUIRE(pthread_join(thread, nullptr) == 0);
+    pthread_attr_destroy(&attributes);
+}
+
+TEST_CASE("integer dots of many columns work on a small stack") {
+    constexpr size_t rows = 20, cols = 1024, count = 64;
+    const Codec& codec = *codec_by_name("q4_0");
+    const OddMatrix W(codec, rows, cols, /*gap=*/3, /*seed=*/11);
+    for (const Activations a : kIntegers) {
+        const Prepared x(codec.cpu.prepare, a, random_columns(cols, count, cols, 5), cols);
+        std::vector<float> want(count * rows);
+        codec.cpu.dot[0][size_t(a)](W.view, 0, rows, x.last(count), want.data(), rows);
+        for (size_t l = 1; l < cpu::kLevels; ++l) {
+            const cpu::Dot dot = codec.cpu.dot[l][size_t(a)];
+            if (!dot || !cpu::cpu_has(Level(l))) continue;
+            std::vector<float> got(count * rows, NAN);
+            run_with_stack(256 << 10,
+                           [&] { dot(W.view, 0, rows, x.last(count), got.data(), rows); });
             CHECK(std::memcmp(got.data(), want.data(), got.size() * 4) == 0);
         }
     }
