@@ -306,8 +306,12 @@ TEST_CASE("hf-inspect: --help fits a screen and begins with an example; names ar
 }
 
 TEST_CASE("hf-inspect: --coverage prints the page that is kept in docs, and needs no model") {
-    const Outcome run = hf_inspect({"--coverage"});
+    const Outcome run =
+        hf_inspect({"--coverage", "--speeds", data_path("../../docs/perf/cpu-speeds.txt")});
     CHECK(run.code == 0);
     CHECK(run.err.empty());
     CHECK(run.out == read_file(data_path("../../docs/cpu-coverage.md")));
+    CHECK(hf_inspect({"--coverage"}).code == 0);
+    for (const char* other : {"--json", "--tensors", "tiny_llama"})
+        CHECK(hf_inspect({"--coverage", other}).code == 2);
 }
