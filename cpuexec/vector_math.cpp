@@ -160,13 +160,6 @@ HF_AVX2 float largest_avx2(const float* x, size_t n) {
 
 // Products of rows. -----------------------------------------------------------------------------
 
-/// The end of a sum of 16 lanes.
-float fold16(const float* lane) {
-    float halves[8];
-    for (size_t l = 0; l < 8; ++l) halves[l] = lane[l] + lane[l + 8];
-    return fold8(halves);
-}
-
 void multiply_plain(const RowProducts& p) {
     for (size_t i = 0; i < p.rows; ++i)
         for (size_t j = 0; j < p.others; ++j) {

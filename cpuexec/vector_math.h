@@ -27,8 +27,7 @@ struct WeightedRows {
 /// x      (rows) pointers to (cols)
 /// y      (others, cols), rows `stride` floats apart
 /// out    (rows) pointers to (others)
-/// Order  number c goes to lane c % 16 by fma, c upwards; halves of the lanes are added, and folded
-///        by fold8()
+/// Order  number c goes to lane c % 16 by fma, c upwards, folded by fold16()
 struct RowProducts {
     size_t rows, others, cols;
     const float* const* x;
