@@ -221,15 +221,18 @@ std::vector<const PlannedWeight*> weights_by_tensor(const InspectView& view) {
     return weights;
 }
 
+bool has_mirror(const PlannedWeight& p) {
+    const PlannedTensor& s = p.source;
+    return p.weight->is_mirrored && (s.row->use != Use::matrix || s.awq_scale || s.levels);
+}
+
 std::string place_text(const PlannedWeight& p) {
     const Weight& w = *p.weight;
     constexpr std::string_view kHomes[] = {"device", "pinned", "mapped file"};  // by Residency
     std::string text(kHomes[size_t(w.residency)]);
     if (w.residency != Residency::device) text += fmt::format(", {}", name_of(w.exec));
     if (w.exec == Exec::split) text += fmt::format(" at row {}", w.split_row);
-    const bool has_values =
-        p.source.row->use != Use::matrix || p.source.awq_scale || p.source.levels;
-    if (w.is_mirrored && has_values) text += ", mirrored";
+    if (has_mirror(p)) text += ", mirrored";
     return text;
 }
 

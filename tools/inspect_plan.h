@@ -13,6 +13,9 @@ namespace hf {
 /// Which weight each tensor of the file becomes; null: none, or there is no plan.
 std::vector<const PlannedWeight*> weights_by_tensor(const InspectView& view);
 
+/// Whether the CPU gets a copy of something: of a vector, or of the sidecars of a matrix.
+bool has_mirror(const PlannedWeight& p);
+
 /// "pinned, cpu": where a weight lives and who multiplies it.
 std::string place_text(const PlannedWeight& p);
 

@@ -140,7 +140,6 @@ Json plan_json(const PlanView& view) {
 Json place_json(const PlannedWeight& p, const DeviceInfo& device) {
     const Weight& w = *p.weight;
     const bool is_pinned = w.residency == Residency::host_mapped;
-    const bool is_matrix = p.source.row->use == Use::matrix;
     uint64_t sidecars = 0;
     for (const TensorView* t : {p.source.awq_scale, p.source.levels})
         if (t) sidecars += t->dims[0] * sizeof(float);
@@ -150,7 +149,7 @@ Json place_json(const PlannedWeight& p, const DeviceInfo& device) {
             {"residency", kResidencyNames[size_t(w.residency)]},
             {"exec", name_of(w.exec)},
             {"split_row", w.split_row},
-            {"mirrored", w.is_mirrored && (!is_matrix || sidecars > 0)},
+            {"mirrored", has_mirror(p)},
             {"sidecar_bytes", sidecars},
             {"pad_bytes", is_pinned && !device.in_place ? kHostSlack : 0},
             {"covered", is_covered(*w.codec)},
